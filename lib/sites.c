@@ -64,12 +64,7 @@ lh_sites *lh_sites_new(void) {
 void lh_sites_free(lh_sites *s) {
   if (!s) return;
   for (size_t i = 0; i < s->n_pieces; i++) lh_free(s->pieces[i]);
-  lh_free(s->pieces);
-  lh_free(s->names);
-  lh_free(s->functions);
-  lh_free(s->sites);
-  lh_free(s->stacks);
-  lh_free(s);
+  LH_FREE_ALL(s->pieces, s->names, s->functions, s->sites, s->stacks, s);
 }
 
 uint32_t lh_n_sites(const lh_sites *s) {

@@ -135,7 +135,6 @@ int lh_find_bounds(lh_snapshot *snapshot, const lh_id *ids, const uint64_t *coun
     n_seen[i]++;
     code = lh_find_bound(snapshot, source, counts[i], &bounds[i], NULL);
   }
-  lh_free(number);
-  lh_free(n_seen);
+  LH_FREE_ALL(number, n_seen);
   return code ? lh_fail_memory(error, "looking for limits") : LH_OK;
 }

@@ -210,8 +210,7 @@ static bool describe_referrers(const lh_instances *of, lh_description *out) {
   bool ok = c.any != LH_NO_NUMBER && c.slot != LH_NO_NUMBER && c.untold != LH_NO_NUMBER &&
             find_sources(&c) && add_all(&c) && (!c.too_many || add_all(&c)) &&
             finish_referrers(&c, out);
-  lh_free(c.refers);
-  lh_free(c.rows);
+  LH_FREE_ALL(c.refers, c.rows);
   lh_strings_free(&c.labels);
   lh_map_free(&c.by_edge);
   lh_map_free(&c.by_label);

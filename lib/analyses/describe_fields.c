@@ -132,15 +132,15 @@ static bool count_kind(collecting *c, field_entry *field, lh_value value) {
   const char *name;
   uint32_t kind = kind_of(c->snapshot, value, &name);
   uint64_t key = (uint64_t)(field - c->fields) << 32 | kind;
-  uint32_t *known = lh_map_at(&c->by_kind, key);
-  if (!known) return false;
-  if (*known == LH_NO_NUMBER) {
-    if (!lh_grow(&c->kinds, c->n_kinds, &c->kind_capacity, sizeof *c->kinds)) return false;
-    c->kinds[c->n_kinds] = (kind_entry){.visible = {.name = name}, .next = field->first_kind};
-    *known = field->first_kind = (uint32_t)c->n_kinds++;
+  uint32_t at = lh_map_number(&c->by_kind, key);
+  if (at == LH_NO_NUMBER || !lh_grow(&c->kinds, c->n_kinds, &c->kind_capacity, sizeof *c->kinds))
+    return false;
+  if (at == c->n_kinds) {
+    c->kinds[c->n_kinds++] = (kind_entry){.visible = {.name = name}, .next = field->first_kind};
+    field->first_kind = at;
     field->visible.total_kinds++;
   }
-  c->kinds[*known].visible.values++;
+  c->kinds[at].visible.values++;
   return true;
 }
 

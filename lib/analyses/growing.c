@@ -69,10 +69,6 @@ static bool make_ages(lh_ages *ages, const lh_tree *tree, const lh_history *hist
   return true;
 }
 
-static void free_ages(lh_ages *ages) {
-  LH_FREE_ALL(ages->n_before, ages->counted, ages->epochs);
-}
-
 lh_youth lh_ages_begin(lh_ages *ages) {
   ages->round++;
   return (lh_youth){.youngest = LH_NO_OBJECT};
@@ -225,11 +221,11 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 
 /* ==================================================================================== */
 
-static uint32_t *find_row(grouping *f, const lh_growing *g) {
+static uint32_t find_row(grouping *f, const lh_growing *g) {
   uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys,
                       (uintptr_t)g->element}; /* tells elements without a class apart */
-  return lh_map_at_words(&f->row_of, words, 3);
+  return lh_map_number_words(&f->row_of, words, 3);
 }
 
 /* The row describes the biggest candidate with the best prospect: tables that were filled once do
@@ -257,8 +253,7 @@ static bool add_up_rows(lh_grower *g, const uint32_t *row_of, uint64_t *bytes, s
   for (size_t i = 0; ok && i < g->first_top; i++) tops[end[row_of[g->tops[i].of]]++] = g->tops[i];
   for (size_t row = 0, first = 0; ok && row < n_rows; first = end[row++])
     (void)add_up_tops(g, tops + first, end[row] - first, &bytes[row]);
-  lh_free(end);
-  lh_free(tops);
+  LH_FREE_ALL(end, tops);
   return ok;
 }
 
@@ -268,26 +263,23 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
   bool ok = bytes && row_of;
   for (size_t i = 0; ok && i < f->grower->n; i++) {
     lh_growing g = f->grower->found[i];
-    uint32_t *row = find_row(f, &g);
-    ok = row != NULL;
+    uint32_t row = row_of[i] = find_row(f, &g);
+    ok = row != LH_NO_NUMBER;
     if (!ok) break;
-    if (*row == LH_NO_NUMBER) {
-      *row = (uint32_t)out->n;
+    if (row == out->n) {
       g.held_by = f->places.texts.texts[lh_path_of(&f->places, g.id)];
       g.at = lh_at_of(&f->places, g.id);
       out->list[out->n++] = g; /* list has room for one row for each candidate */
     } else {
-      merge_growing(&out->list[*row], &g);
+      merge_growing(&out->list[row], &g);
     }
-    row_of[i] = *row;
-    bytes[*row] += slot_bytes(f->grower->snapshot, &f->grower->found[i]);
+    bytes[row] += slot_bytes(f->grower->snapshot, &f->grower->found[i]);
   }
   if (ok && out->n < f->grower->n) {
     ok = add_up_rows(f->grower, row_of, bytes, out->n);
     for (size_t i = 0; ok && i < out->n; i++) out->list[i].bytes = bytes[i];
   }
-  lh_free(bytes);
-  lh_free(row_of);
+  LH_FREE_ALL(bytes, row_of);
   return ok;
 }
 
@@ -502,8 +494,8 @@ int lh_find_growing(lh_snapshot *snapshot, const lh_history *history, lh_growing
   bool ok = (history || lh_find_history(snapshot, &own, NULL) == LH_OK) &&
             find_what_grows(&grower, history ? history : &own) && group_by_path(&f, out);
   lh_history_free(&own);
-  free_ages(&grower.ages);
-  LH_FREE_ALL(grower.found, grower.tops, grower.marks);
+  LH_FREE_ALL(grower.ages.n_before, grower.ages.counted, grower.ages.epochs, grower.found,
+              grower.tops, grower.marks);
   lh_places_free(&f.places);
   lh_map_free(&f.row_of);
   if (ok) return LH_OK;

@@ -531,7 +531,6 @@ bool lh_find_collections(lh_grower *grower) {
   bool ok = f.n_of && f.met;
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (is_big(snapshot, id)) ok = look_at_table(&f, id);
-  lh_free(f.n_of);
-  lh_free(f.met);
+  LH_FREE_ALL(f.n_of, f.met);
   return ok;
 }

@@ -77,8 +77,7 @@ static bool add_members(counting *c, uint32_t path, uint32_t objects, uint32_t t
 }
 
 static void drop_holder(lh_holder *holder) {
-  lh_free((char *)holder->path);
-  lh_free((char *)holder->through);
+  LH_FREE_ALL((char *)holder->path, (char *)holder->through);
 }
 
 static bool keep_most_held(const lh_snapshot *snapshot, const lh_step_tree *tree, counting *c,
@@ -119,8 +118,7 @@ static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, ui
   ok = ok && keep_most_held(snapshot, t, &c, merged);
   lh_strings_free(&c.paths);
   lh_map_free(&c.through);
-  lh_free(c.objects);
-  lh_free(c.held);
+  LH_FREE_ALL(c.objects, c.held);
   return ok;
 }
 
@@ -197,9 +195,8 @@ static bool find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   ok = ok && (n_ids == 0 || tell_elsewhere(&without, ids, n_ids, merged));
 out:
   lh_steps_free(without.steps);
-  LH_FREE_ALL(is_last, without.distance, without.parent, without.parent_edge, without.named_by);
-  if (snapshot->named_by) lh_free(cut_from);
-  lh_free(ids);
+  LH_FREE_ALL(is_last, without.distance, without.parent, without.parent_edge, without.named_by,
+              snapshot->named_by ? cut_from : NULL, ids);
   return ok;
 }
 
@@ -400,12 +397,10 @@ static bool add_shown_row(writing *w, const draft *d) {
                          .here = step->here,
                          .objects = step->objects,
                          .bytes = step->bytes};
-  row->steps = is_root  ? lh_copy_text("root")
-               : untold ? lh_copy_text("...")
-                        : taken(w, steps_of(w, d));
-  row->path = is_root  ? lh_copy_text("")
-              : untold ? lh_copy_text("...")
-                       : taken(w, step_path(w->snapshot, &w->tree, d->last));
+  const char *text = is_root ? "root" : "...", *path = is_root ? "" : "...";
+  row->steps = is_root || untold ? lh_copy_text(text) : taken(w, steps_of(w, d));
+  row->path =
+      is_root || untold ? lh_copy_text(path) : taken(w, step_path(w->snapshot, &w->tree, d->last));
   return row->steps && row->path;
 }
 
@@ -491,10 +486,8 @@ int lh_merge_paths(lh_snapshot *snapshot, const lh_id *ids, size_t n_ids, size_t
 }
 
 void lh_merged_paths_free(lh_merged_paths *merged) {
-  for (size_t i = 0; i < merged->n_rows; i++) {
-    lh_free((char *)merged->rows[i].steps);
-    lh_free((char *)merged->rows[i].path);
-  }
+  for (size_t i = 0; i < merged->n_rows; i++)
+    LH_FREE_ALL((char *)merged->rows[i].steps, (char *)merged->rows[i].path);
   for (uint32_t i = 0; i < merged->n_holders; i++) drop_holder(&merged->holders[i]);
   drop_holder(&merged->elsewhere);
   lh_free(merged->rows);

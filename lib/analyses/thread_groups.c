@@ -12,9 +12,8 @@ typedef struct grouping {
   lh_snapshot *snapshot;
   lh_strings keys;
   uint32_t *set_of;
-  lh_thread_group *list;
-  size_t n, capacity;
-  uint64_t n_threads;
+  lh_thread_groups *out;
+  size_t capacity;
 } grouping;
 
 /* Returns what identifies the code of a function; 0: unknown. */
@@ -43,18 +42,19 @@ static uint32_t key_of(grouping *g, lh_id id, const lh_object *thread) {
 }
 
 static bool add_to_group(grouping *g, lh_id id) {
+  lh_thread_groups *out = g->out;
   lh_object thread;
   lh_object_at(g->snapshot, id, &thread);
   uint32_t number = key_of(g, id, &thread);
   if (number == LH_NO_NUMBER) return false;
-  if (number == g->n) {
-    if (!lh_grow(&g->list, g->n, &g->capacity, sizeof *g->list)) return false;
-    g->list[g->n++] = (lh_thread_group){
+  if (number == out->n) {
+    if (!lh_grow(&out->list, out->n, &g->capacity, sizeof *out->list)) return false;
+    out->list[out->n++] = (lh_thread_group){
         .status = thread.as.thread.status, .is_main = thread.as.thread.is_main, .example = id};
   }
-  lh_thread_group *to = &g->list[number];
+  lh_thread_group *to = &out->list[number];
   g->set_of[id] = number;
-  g->n_threads++;
+  out->n_threads++;
   to->threads++;
   to->shallow_bytes += thread.shallow_bytes;
   if (lh_retained_bytes(g->snapshot, id) > lh_retained_bytes(g->snapshot, to->example))
@@ -67,13 +67,12 @@ static bool group_all(grouping *g) {
   g->set_of = lh_alloc((size_t)snapshot->n + 1, sizeof *g->set_of);
   if (!g->set_of) return false;
   memset(g->set_of, 0xFF, ((size_t)snapshot->n + 1) * sizeof *g->set_of);
-  for (lh_id id = 1; id <= snapshot->n; id++) {
-    if (lh_type_of(snapshot, id) != LH_TYPE_THREAD || lh_is_own(snapshot, id) ||
-        !lh_is_reachable(snapshot, id))
-      continue;
-    if (!add_to_group(g, id)) return false;
-  }
-  return true;
+  bool ok = true;
+  for (lh_id id = 1; ok && id <= snapshot->n; id++)
+    if (lh_type_of(snapshot, id) == LH_TYPE_THREAD && !lh_is_own(snapshot, id) &&
+        lh_is_reachable(snapshot, id))
+      ok = add_to_group(g, id);
+  return ok;
 }
 
 static int compare_thread_groups(const void *left, const void *right) {
@@ -86,19 +85,15 @@ int lh_group_threads(lh_snapshot *snapshot, lh_thread_groups *out, lh_error *err
   *out = (lh_thread_groups){0};
   if (!snapshot->retained || !snapshot->classes)
     return lh_fail(error, LH_EARGUMENT, "the snapshot has not been classified");
-  grouping g = {.snapshot = snapshot};
+  grouping g = {.snapshot = snapshot, .out = out};
   bool ok = group_all(&g) &&
-            (g.n == 0 ||
-             lh_retained_by_sets(snapshot, g.set_of, g.n, &g.list->retained_bytes, sizeof *g.list));
-  if (ok && g.n > 1) qsort(g.list, g.n, sizeof *g.list, compare_thread_groups);
+            (out->n == 0 || lh_retained_by_sets(snapshot, g.set_of, out->n,
+                                                &out->list->retained_bytes, sizeof *out->list));
+  if (ok && out->n > 1) qsort(out->list, out->n, sizeof *out->list, compare_thread_groups);
   lh_strings_free(&g.keys);
   lh_free(g.set_of);
-  if (!ok) {
-    lh_free(g.list);
-    return lh_fail_memory(error, "finding where threads stand");
-  }
-  *out = (lh_thread_groups){.list = g.list, .n = g.n, .n_threads = g.n_threads};
-  return LH_OK;
+  if (!ok) lh_thread_groups_free(out);
+  return ok ? LH_OK : lh_fail_memory(error, "finding where threads stand");
 }
 
 void lh_thread_groups_free(lh_thread_groups *groups) {

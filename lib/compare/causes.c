@@ -34,16 +34,10 @@ static uint32_t find_cause(const causes *c, uint32_t place) {
   return found;
 }
 
-static bool note_first(lh_map *map, uint32_t place, uint32_t cause) {
-  uint32_t *known = lh_map_at(map, place);
-  if (known && *known == LH_NO_NUMBER) *known = cause;
-  return known;
-}
-
 static bool add_cause(causes *c, uint32_t place, uint32_t cause) {
-  bool ok = note_first(&c->of_container, container_or_itself(c->tree, place), cause);
+  bool ok = lh_map_first(&c->of_container, container_or_itself(c->tree, place), cause);
   for (; ok && place != LH_NO_PLACE; place = lh_place_before(c->tree, place))
-    ok = note_first(&c->above, place, cause);
+    ok = lh_map_first(&c->above, place, cause);
   return ok;
 }
 
@@ -60,7 +54,6 @@ bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n) {
     }
     *rows[i].cause = cause + 1;
   }
-  lh_map_free(&c.of_container);
-  lh_map_free(&c.above);
+  LH_FREE_MAPS(&c.of_container, &c.above);
   return ok;
 }

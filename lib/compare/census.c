@@ -65,9 +65,8 @@ typedef struct census {
 
 /* Reduces `differing` of a folded place to * for the numbers that really differ. */
 static bool note_differing(lh_ladder *ladder, uint32_t folded, uint32_t exact) {
-  uint32_t *differing = lh_map_at(&ladder->differing, folded);
+  uint32_t *differing = lh_map_first(&ladder->differing, folded, exact);
   if (!differing) return false;
-  if (*differing == LH_NO_NUMBER) *differing = exact;
   uint32_t both = lh_place_of_both(&ladder->tree, *differing, exact);
   *differing = both == LH_NO_PLACE ? folded : both;
   return both != LH_NO_NUMBER;
@@ -218,23 +217,18 @@ int lh_ladder_new(lh_ladder **out, lh_error *error) {
 }
 
 static void free_counts(lh_snapshot_counts *counts) {
-  lh_free(counts->of_vertex);
-  lh_free(counts->of_class);
+  LH_FREE_ALL(counts->of_vertex, counts->of_class);
 }
 
 void lh_ladder_free(lh_ladder *ladder) {
   if (!ladder) return;
   for (size_t i = 0; i < ladder->n_snapshots; i++) free_counts(&ladder->snapshots[i]);
-  lh_free(ladder->snapshots);
   lh_trie_free(&ladder->trie);
   lh_place_tree_free(&ladder->tree);
-  lh_map_free(&ladder->differing);
-  lh_map_free(&ladder->text_of);
-  lh_free(ladder->places);
-  lh_map_free(&ladder->place_by_words);
+  LH_FREE_MAPS(&ladder->differing, &ladder->text_of, &ladder->place_by_words);
   lh_known_free(&ladder->known);
   lh_strings_free(&ladder->texts);
-  lh_free(ladder);
+  LH_FREE_ALL(ladder->snapshots, ladder->places, ladder);
 }
 
 int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error) {

@@ -18,9 +18,7 @@ void lh_diff_free(lh_diff *diff) {
   LH_FREE_ALL(diff->groups, diff->grown, diff->classes);
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_strings_free(&((lh_whole_diff *)diff)->names);
-  lh_free(((lh_whole_diff *)diff)->places);
-  lh_free(((lh_whole_diff *)diff)->alike);
-  lh_free(diff);
+  LH_FREE_ALL(((lh_whole_diff *)diff)->places, ((lh_whole_diff *)diff)->alike, diff);
 }
 
 /* ==== Marks ========================================================================= */
@@ -33,8 +31,7 @@ static int fail_named(lh_error *error, int code, const char *format, const char 
     code = lh_fail_memory(error, "comparing snapshots");
   else
     code = lh_fail(error, code, format, escaped[0], escaped[1]);
-  lh_free(escaped[0]);
-  lh_free(escaped[1]);
+  LH_FREE_ALL(escaped[0], escaped[1]);
   return code;
 }
 

@@ -62,11 +62,11 @@ static bool add_top(lh_grouping *g, members *m, lh_id top) {
     group->class_index = lh_class_of(g->c, subject);
   }
   uint64_t key = member_key(g, top, subject);
-  uint32_t *index = lh_map_at(&m->index, key);
-  if (!index || *index != LH_NO_NUMBER) return index != NULL;
-  if (!lh_grow(&m->list, m->n, &m->capacity, sizeof *m->list)) return false;
-  m->list[m->n] = (member){into, (uint32_t)key, 0, lh_class_at(g->c, (uint32_t)key)->name};
-  *index = (uint32_t)m->n++;
+  uint32_t index = lh_map_number(&m->index, key);
+  if (index == LH_NO_NUMBER || !lh_grow(&m->list, m->n, &m->capacity, sizeof *m->list))
+    return false;
+  if (index == m->n)
+    m->list[m->n++] = (member){into, (uint32_t)key, 0, lh_class_at(g->c, (uint32_t)key)->name};
   return true;
 }
 
@@ -119,15 +119,12 @@ static size_t join_names(lh_grouping *g, member *list, size_t n) {
   bool ok = true;
   for (size_t i = 0; ok && i < n; i++) {
     lh_text_id name = fold_name(g, &list[i]);
-    uint32_t *at = name == LH_NO_NUMBER && !texts->full ? NULL : lh_map_at(&first, name);
-    ok = at != NULL;
-    if (!ok) break;
-    if (*at != LH_NO_NUMBER) {
-      ok = join_name(texts, &list[*at], &list[i]);
-    } else {
-      *at = (uint32_t)kept;
+    uint32_t at = lh_map_number(&first, name);
+    ok = at != LH_NO_NUMBER && (name != LH_NO_NUMBER || texts->full);
+    if (ok && at == kept)
       list[kept++] = list[i];
-    }
+    else if (ok)
+      ok = join_name(texts, &list[at], &list[i]);
   }
   lh_map_free(&first);
   if (kept > 1) qsort(list, kept, sizeof *list, compare_members);

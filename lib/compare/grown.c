@@ -145,8 +145,7 @@ static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
   m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
   bool ok = m.folds && m.index;
   for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell_container(&m, &diff->grown[i]);
-  lh_free(m.index);
-  lh_free(m.edges);
+  LH_FREE_ALL(m.index, m.edges);
   return ok;
 }
 

@@ -136,14 +136,11 @@ static bool find_bonds(joint *j) {
 /* ==== Which groups are one =========================================================== */
 
 static link *link_between(joint *j, uint32_t from, uint32_t to) {
-  uint32_t *index = lh_map_at(&j->link_of, (uint64_t)from << 32 | to);
-  if (!index) return NULL;
-  if (*index == LH_NO_NUMBER) {
-    if (!lh_grow(&j->links, j->n_links, &j->capacity, sizeof *j->links)) return NULL;
-    j->links[j->n_links] = (link){from, to, 0, 0};
-    *index = (uint32_t)j->n_links++;
-  }
-  return &j->links[*index];
+  uint32_t index = lh_map_number(&j->link_of, (uint64_t)from << 32 | to);
+  if (index == LH_NO_NUMBER || !lh_grow(&j->links, j->n_links, &j->capacity, sizeof *j->links))
+    return NULL;
+  if (index == j->n_links) j->links[j->n_links++] = (link){from, to, 0, 0};
+  return &j->links[index];
 }
 
 static bool count_links(joint *j) {

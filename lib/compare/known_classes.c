@@ -32,9 +32,8 @@ static bool take_texts(const lh_known_classes *known, const lh_strings *texts,
 static bool note_differing(lh_known_classes *known, lh_text_id folded, lh_text_id exact) {
   lh_strings *texts = known->texts;
   lh_text text = {0};
-  uint32_t *differing = lh_map_at(&known->differing, folded);
+  uint32_t *differing = lh_map_first(&known->differing, folded, exact);
   if (!differing) return false;
-  if (*differing == LH_NO_NUMBER) *differing = exact;
   bool only_numbers = lh_fold_differing(&text, texts->texts[*differing], texts->texts[exact]);
   *differing = only_numbers ? lh_strings_take(texts, &text) : folded;
   return *differing != LH_NO_NUMBER;
@@ -90,24 +89,20 @@ bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint3
 
 void lh_known_free(lh_known_classes *known) {
   lh_free(known->list);
-  lh_map_free(&known->by_identity);
-  lh_map_free(&known->by_code);
-  lh_map_free(&known->differing);
+  LH_FREE_MAPS(&known->by_identity, &known->by_code, &known->differing);
 }
 
 bool lh_label_classes(const lh_known_classes *known, bool exact, uint32_t *row_of, size_t *n_rows) {
   bool ok = true;
   lh_map rows = {0};
-  *n_rows = 0;
   for (size_t i = 0; ok && i < known->n; i++) {
     const lh_known_class *class = &known->list[i];
     lh_class_key key = lh_key_of_class(exact ? (uint32_t)i : class->entry.stable,
                                        class->entry.fields, class->entry.visible.type);
-    uint32_t *row = lh_map_at_words(&rows, key.words, LH_CLASS_WORDS);
-    ok = row != NULL;
-    if (ok && *row == LH_NO_NUMBER) *row = (uint32_t)(*n_rows)++;
-    if (ok) row_of[i] = *row;
+    row_of[i] = lh_map_number_words(&rows, key.words, LH_CLASS_WORDS);
+    ok = row_of[i] != LH_NO_NUMBER;
   }
+  *n_rows = rows.n;
   lh_map_free(&rows);
   return ok;
 }

@@ -16,40 +16,17 @@ typedef struct tally {
 } tally;
 
 typedef struct counting {
-  lh_shared_names names; /* of files and functions, in all snapshots */
-  lh_map sites;          /* content of a site -> its number */
+  lh_site_numbers sites; /* of all snapshots */
   lh_map pairs;          /* site number, caller's number or ANY -> index of the tally */
   tally *tallies;
   uint32_t *number_c; /* by site of c */
 } counting;
 
-static uint32_t number_of(counting *k, const lh_site *site) {
-  uint32_t source = lh_shared_name(&k->names, site->source);
-  uint32_t function = lh_shared_name(&k->names, site->function);
-  uint32_t c_function = lh_shared_name(&k->names, site->c_function);
-  const uint64_t words[] = {(uint64_t)source << 32 | function,
-                            (uint64_t)c_function << 32 | (uint32_t)site->maker,
-                            (uint64_t)site->first_line << 32 | site->line};
-  if (source == LH_NO_NUMBER || function == LH_NO_NUMBER || c_function == LH_NO_NUMBER)
-    return LH_NO_NUMBER;
-  uint32_t *number = lh_map_at_words(&k->sites, words, sizeof words / sizeof *words);
-  if (number && *number == LH_NO_NUMBER) *number = (uint32_t)k->sites.n - 1;
-  return number ? *number : LH_NO_NUMBER;
-}
-
 /* [0] is no site. NULL: out of memory. */
 static uint32_t *number_sites(counting *k, const lh_sites *sites) {
-  uint32_t n = lh_n_sites(sites);
-  uint32_t *numbers = lh_alloc((size_t)n + 1, sizeof *numbers);
-  bool ok = numbers != NULL;
-  if (ok) numbers[0] = LH_NO_NUMBER;
-  for (lh_site_id site = 1; ok && site <= n; site++) {
-    numbers[site] = number_of(k, lh_site_of(sites, site));
-    ok = numbers[site] != LH_NO_NUMBER;
-  }
-  if (ok) return numbers;
-  lh_free(numbers);
-  return NULL;
+  uint32_t *numbers = lh_number_sites(&k->sites, sites, LH_ALIKE_SITE);
+  if (numbers) numbers[0] = LH_NO_NUMBER;
+  return numbers;
 }
 
 static uint64_t pair_of(uint32_t site, uint32_t caller) {
@@ -78,10 +55,7 @@ static bool list_pairs(counting *k, const lh_sites *sites, const lh_diff *diff) 
   bool ok = k->tallies != NULL;
   for (size_t i = 0; ok && i < diff->n_groups; i++) {
     const lh_allocated *a = &diff->groups[i].allocated;
-    if (a->stack == 0) continue;
-    uint32_t *index = lh_map_at(&k->pairs, pair_of_group(k, sites, a));
-    ok = index != NULL;
-    if (ok && *index == LH_NO_NUMBER) *index = (uint32_t)k->pairs.n - 1;
+    if (a->stack) ok = lh_map_number(&k->pairs, pair_of_group(k, sites, a)) != LH_NO_NUMBER;
   }
   return ok;
 }
@@ -135,10 +109,8 @@ int lh_diff_made(const lh_window *w, const uint8_t *new_ones, lh_diff *diff, lh_
             (!w->a || add_made(&k, w->a, true));
   if (ok) add_staying(&k, w, new_ones);
   if (ok) fill_in(&k, sites, diff);
-  lh_shared_names_free(&k.names);
-  lh_map_free(&k.sites);
+  lh_site_numbers_free(&k.sites);
   lh_map_free(&k.pairs);
-  lh_free(k.tallies);
-  lh_free(k.number_c);
+  LH_FREE_ALL(k.tallies, k.number_c);
   return ok ? LH_OK : lh_fail_memory(error, "counting what was made");
 }

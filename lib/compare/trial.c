@@ -70,29 +70,13 @@ static bool make_row(tally *t, lh_id id, uint32_t *row) {
     return false;
   uint64_t words[2] = {(uint64_t)made.key[BY_CLASS] << 8 | (uint64_t)made.type << 1 | made.again,
                        made.key[BY_PATH]};
-  uint32_t *kind = lh_map_at_words(&trial->by_kind, words, 2);
-  if (!kind) return false;
-  if (*kind == LH_NO_NUMBER) {
-    if (!lh_grow(&trial->rows, trial->n_rows, &trial->capacity, sizeof made)) return false;
-    made.key[BY_ROW] = *kind = (uint32_t)trial->n_rows++;
-    trial->rows[*kind] = made;
-  }
-  *row = *kind;
-  return true;
-}
-
-static bool find_row(tally *t, lh_id id, uint32_t *row) {
-  uint32_t *known = &t->row_of_spot[t->folds->spot[id]];
-  if (*known == LH_NO_NUMBER && !make_row(t, id, known)) return false;
-  *row = *known;
-  return true;
+  if (!lh_grow(&trial->rows, trial->n_rows, &trial->capacity, sizeof made)) return false;
+  *row = made.key[BY_ROW] = lh_map_number_words(&trial->by_kind, words, 2);
+  if (*row == trial->n_rows) trial->rows[trial->n_rows++] = made;
+  return *row != LH_NO_NUMBER;
 }
 
 /* ==== Counting ======================================================================= */
-
-static lh_trial_row *row_at(const lh_trial *trial, lh_id id) {
-  return &trial->rows[trial->row_of[id]];
-}
 
 /* An object that was made in the same part as its dominator, and is on another path, belongs to it:
 ** forty texts of a language that is loaded are one event. */
@@ -100,11 +84,12 @@ static bool is_top(const tally *t, lh_id id, uint8_t part) {
   lh_id above = t->snapshot->idom[id];
   if (above == LH_ROOT || t->trial->row_of[above] == LH_NO_NUMBER) return true;
   return t->parts[lh_epoch(t->snapshot, above)] != part ||
-         row_at(t->trial, id)->key[BY_PATH] == row_at(t->trial, above)->key[BY_PATH];
+         lh_trial_row_of(t->trial, id)->key[BY_PATH] ==
+             lh_trial_row_of(t->trial, above)->key[BY_PATH];
 }
 
 static void count(const tally *t, lh_id id) {
-  lh_trial_counts *counts = &row_at(t->trial, id)->counts;
+  lh_trial_counts *counts = &lh_trial_row_of(t->trial, id)->counts;
   uint8_t part = t->parts[lh_epoch(t->snapshot, id)];
   counts->made[part]++;
   if (part == BEFORE) {
@@ -151,26 +136,21 @@ static void keep_left(lh_trial *trial) {
   }
 }
 
-static bool begin_tally(tally *t) {
-  t->folds = lh_folds_of(t->snapshot);
-  if (t->folds) t->row_of_spot = lh_numbers_of_spots(t->folds, 1);
-  return t->row_of_spot != NULL;
-}
-
 static bool count_all(tally *t, bool *left) {
   lh_trial *trial = t->trial;
   lh_id *ids = lh_alloc(t->snapshot->n, sizeof *ids);
   if (!ids) return false;
   size_t n = list_objects(t, ids, left);
-  bool ok = begin_tally(t);
+  t->folds = lh_folds_of(t->snapshot);
+  if (t->folds) t->row_of_spot = lh_numbers_of_spots(t->folds, 1);
+  bool ok = t->row_of_spot != NULL;
   for (size_t i = 0; ok && i < n; i++) {
-    uint32_t row = 0;
-    ok = find_row(t, ids[i], &row);
-    trial->row_of[ids[i]] = row;
+    uint32_t *row = &t->row_of_spot[t->folds->spot[ids[i]]];
+    ok = *row != LH_NO_NUMBER || make_row(t, ids[i], row);
+    trial->row_of[ids[i]] = *row;
   }
   for (size_t i = 0; ok && i < n; i++) count(t, ids[i]);
-  lh_free(t->row_of_spot);
-  lh_free(ids);
+  LH_FREE_ALL(t->row_of_spot, ids);
   return ok;
 }
 
@@ -336,20 +316,14 @@ static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
 
 /* ==== Merged rows ==================================================================== */
 
+/* All fields are counts; a row alone has no `staying`. */
 static void add_up(lh_trial_counts *sum, const lh_trial_counts *counts) {
-  sum->old += counts->old;
-  sum->before += counts->before;
-  sum->gain_before += counts->gain_before;
-  sum->n_finalized += counts->n_finalized;
-  for (int part = 0; part < LH_TRIAL_PARTS; part++) {
-    sum->made[part] += counts->made[part];
-    sum->tops[part] += counts->tops[part];
-  }
-  for (int i = 0; i < N_ENTRIES; i++) sum->entries[i] += counts->entries[i];
+  const uint64_t *more = (const uint64_t *)counts;
+  for (size_t i = 0; i < sizeof *counts / sizeof *more; i++) ((uint64_t *)sum)[i] += more[i];
 }
 
-static uint32_t *sum_at(judge *j, const lh_trial_row *row, lh_trial_way way) {
-  return lh_map_at(&j->sums_by_key, (uint64_t)row->key[way] << 8 | (uint64_t)row->type);
+static uint32_t sum_at(judge *j, const lh_trial_row *row, lh_trial_way way) {
+  return lh_map_number(&j->sums_by_key, (uint64_t)row->key[way] << 8 | (uint64_t)row->type);
 }
 
 /* Strings are not merged by class, which says nothing about them. */
@@ -363,19 +337,17 @@ static bool put_together(judge *j, lh_trial_way way, bool all) {
   j->n_sums = 0;
   for (size_t i = 0; i < trial->n_rows; i++) {
     if (!all && !is_asked(j, i, way)) continue;
-    uint32_t *sum = sum_at(j, &trial->rows[i], way);
-    if (!sum || !lh_grow(&j->sums, j->n_sums, &j->capacity, sizeof *j->sums)) return false;
-    if (*sum == LH_NO_NUMBER) {
-      j->sums[j->n_sums] = (lh_trial_counts){0};
-      *sum = (uint32_t)j->n_sums++;
-    }
-    add_up(&j->sums[*sum], &trial->rows[i].counts);
+    uint32_t sum = sum_at(j, &trial->rows[i], way);
+    if (sum == LH_NO_NUMBER || !lh_grow(&j->sums, j->n_sums, &j->capacity, sizeof *j->sums))
+      return false;
+    if (sum == j->n_sums) j->sums[j->n_sums++] = (lh_trial_counts){0};
+    add_up(&j->sums[sum], &trial->rows[i].counts);
   }
   return true;
 }
 
 static lh_trial_counts *sum_at_row(judge *j, size_t i, lh_trial_way way) {
-  return &j->sums[*sum_at(j, &j->trial->rows[i], way)];
+  return &j->sums[sum_at(j, &j->trial->rows[i], way)];
 }
 
 /* Reports the rows that hardly lose objects; all, if those are the smaller part and objects move

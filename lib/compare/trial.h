@@ -56,6 +56,10 @@ uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot);
 /* Puts * for each number in a text; LH_NO_NUMBER: out of memory. */
 lh_text_id lh_trial_fold(lh_trial *trial, const char *text);
 
+static inline lh_trial_row *lh_trial_row_of(const lh_trial *trial, lh_id id) {
+  return &trial->rows[trial->row_of[id]];
+}
+
 /* Without the last quarter of the runs, whose objects may be temporary. */
 static inline bool lh_trial_is_new(uint8_t part) {
   return part > EARLY && part < LAST;

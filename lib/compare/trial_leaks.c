@@ -30,7 +30,7 @@ typedef struct telling {
 } telling;
 
 static const lh_trial_row *row_of(const telling *t, lh_id id) {
-  return &t->trial->rows[t->trial->row_of[id]];
+  return lh_trial_row_of(t->trial, id);
 }
 
 static bool is_asked(const telling *t, lh_id id) {
@@ -43,9 +43,11 @@ static bool is_leak(const telling *t, lh_id id) {
   return t->found.way[row] != N_WAYS && (t->all || t->found.is_certain[row]);
 }
 
-/* ==== Which objects ================================================================== */
+static bool is_new(const telling *t, lh_id id) {
+  return lh_trial_is_new(t->parts[lh_epoch(t->snapshot, id)]);
+}
 
-enum { UNKNOWN, NO, YES };
+/* ==== Which objects ================================================================== */
 
 /* Whether only leaking objects (of any run) refer to the object, or others, too. */
 enum { HELD_BY_LEAKS = 1, HELD_BY_OTHERS };
@@ -60,27 +62,19 @@ static void flag_held_by_others(telling *t) {
   }
 }
 
-/* Walks up the dominators to the first one that is known, and copies its answer down. */
-static void find_above(telling *t, lh_id id) {
-  lh_id at = id;
-  while (t->leaks[at] == UNKNOWN) at = t->snapshot->idom[at];
-  uint8_t known = t->leaks[at];
-  for (at = id; t->leaks[at] == UNKNOWN; at = t->snapshot->idom[at]) t->leaks[at] = known;
-}
-
+/* Dominators come first in the order of folding: one pass finds what each leak retains. */
 static bool flag_objects(telling *t) {
   const lh_snapshot *snapshot = t->snapshot;
-  t->leaks = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
+  const lh_folds *folds = lh_folds_of(snapshot);
+  t->leaks = folds ? lh_alloc_zeroed((size_t)snapshot->n + 1, 1) : NULL;
   if (!t->leaks) return false;
-  t->leaks[LH_ROOT] = NO;
+  for (size_t i = 1; i < folds->n; i++) {
+    lh_id id = folds->order[i];
+    t->leaks[id] =
+        t->leaks[snapshot->idom[id]] || (is_asked(t, id) && is_new(t, id) && is_leak(t, id));
+  }
   for (lh_id id = 1; id <= snapshot->n; id++)
-    if (is_asked(t, id) && lh_trial_is_new(t->parts[lh_epoch(snapshot, id)]) && is_leak(t, id))
-      t->leaks[id] = YES;
-  for (lh_id id = 1; id <= snapshot->n; id++)
-    if (lh_is_reachable(snapshot, id)) find_above(t, id);
-  for (lh_id id = 0; id <= snapshot->n; id++)
-    t->leaks[id] = id != LH_ROOT && t->leaks[id] == YES && lh_is_reachable(snapshot, id) &&
-                   !lh_is_own(snapshot, id) && lh_trial_is_new(t->parts[lh_epoch(snapshot, id)]);
+    t->leaks[id] = t->leaks[id] && !lh_is_own(snapshot, id) && is_new(t, id);
   flag_held_by_others(t);
   return true;
 }
@@ -156,21 +150,20 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   lh_id other = told_with(t, group->example);
   const lh_trial_row *row = row_of(t, other == LH_NO_OBJECT ? group->example : other);
   lh_leaks *out = t->out;
-  uint32_t *known = lh_map_at(&t->by_key, key_of(t, row));
-  if (!known) return false;
-  if (*known == LH_NO_NUMBER) {
-    if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
-        !lh_grow(&t->told, out->n_rows, &t->told_capacity, sizeof *t->told))
-      return false;
-    out->rows[out->n_rows] = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
-    t->told[out->n_rows] = (group_told){0};
-    *known = (uint32_t)out->n_rows++;
+  uint32_t at = lh_map_number(&t->by_key, key_of(t, row));
+  if (at == LH_NO_NUMBER || !lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
+      !lh_grow(&t->told, out->n_rows, &t->told_capacity, sizeof *t->told))
+    return false;
+  lh_leak *leak = &out->rows[at];
+  group_told *told = &t->told[at];
+  if (at == out->n_rows) {
+    out->n_rows++;
+    *leak = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
+    *told = (group_told){0};
   }
-  lh_leak *leak = &out->rows[*known];
   leak->new_objects += group->new_objects;
   leak->new_bytes += group->new_bytes;
   if (other != LH_NO_OBJECT) return true;
-  group_told *told = &t->told[*known];
   if (group->objects > told->objects) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
     leak->allocated = group->allocated;
@@ -222,14 +215,13 @@ static size_t list_classes(telling *t, part_of_leak *parts) {
     const lh_class *class = lh_class_at(t->snapshot, (uint32_t)t->of_class.keys[i]);
     uint32_t leak = (uint32_t)(t->of_class.keys[i] >> 32);
     lh_text_id folded = lh_trial_fold(t->trial, class->name);
-    uint32_t *part = lh_map_at(&part_of, (uint64_t)leak << 32 | folded);
-    ok = part && folded != LH_NO_NUMBER;
-    if (ok && *part == LH_NO_NUMBER) {
-      *part = (uint32_t)n;
+    uint32_t part = lh_map_number(&part_of, (uint64_t)leak << 32 | folded);
+    ok = part != LH_NO_NUMBER && folded != LH_NO_NUMBER;
+    if (ok && part == n) {
       parts[n++] = (part_of_leak){leak, class->type, class->name, t->of_class.values[i]};
     } else if (ok) {
-      parts[*part].objects += t->of_class.values[i];
-      parts[*part].name = t->trial->texts.texts[folded];
+      parts[part].objects += t->of_class.values[i];
+      parts[part].name = t->trial->texts.texts[folded];
     }
   }
   lh_map_free(&part_of);
@@ -262,11 +254,9 @@ static bool count_classes(telling *t) {
   ok = t->out->classes != NULL;
   for (size_t i = 0; ok && i < objects.n; i++) {
     const char *name = lh_class_at(snapshot, (uint32_t)objects.keys[i])->name;
-    lh_text_id id = lh_strings_add(&t->trial->texts, name, strlen(name));
-    ok = id != LH_NO_NUMBER;
-    if (ok)
-      t->out->classes[t->out->n_classes++] =
-          (lh_leaked_class){t->trial->texts.texts[id], objects.values[i]};
+    name = keep_text(t->trial, name);
+    ok = name != NULL;
+    t->out->classes[t->out->n_classes++] = (lh_leaked_class){name, objects.values[i]};
   }
   lh_map_free(&objects);
   return ok;
@@ -383,12 +373,10 @@ int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all,
   if (code == LH_OK && leaks->n_rows > 1)
     qsort(leaks->rows, leaks->n_rows, sizeof *leaks->rows, compare_leaks);
   lh_trial_found_free(&t.found);
-  lh_map_free(&t.by_key);
-  lh_map_free(&t.of_class);
+  LH_FREE_MAPS(&t.by_key, &t.of_class);
   LH_FREE_ALL(t.parts, t.leaks, t.told);
   if (code != LH_OK) {
-    lh_free(leaks->rows);
-    lh_free(leaks->classes);
+    LH_FREE_ALL(leaks->rows, leaks->classes);
     *leaks = (lh_leaks){0};
   }
   return code;

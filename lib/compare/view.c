@@ -41,15 +41,11 @@ static bool label_places(const lh_ladder *ladder, lh_view *view) {
   }
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
     uint32_t at = place_of_row(ladder, &ladder->places[i], &n_alike);
-    uint32_t *row = lh_map_at(&rows, at);
-    ok = row != NULL;
+    uint32_t row = view->row_of[i] = lh_map_number(&rows, at);
+    ok = row != LH_NO_NUMBER;
     if (!ok) break;
-    if (*row == LH_NO_NUMBER) {
-      view->rows[view->n_rows].name = LH_NO_PLACE;
-      *row = (uint32_t)view->n_rows++;
-    }
-    view->row_of[i] = *row;
-    name_row(ladder, &ladder->places[i], at, &view->rows[*row]);
+    if (row == view->n_rows) view->rows[view->n_rows++].name = LH_NO_PLACE;
+    name_row(ladder, &ladder->places[i], at, &view->rows[row]);
   }
   LH_FREE_MAPS(&seen, &n_alike, &rows);
   return ok;
@@ -96,10 +92,8 @@ bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view) {
 }
 
 void lh_view_free(lh_view *view) {
-  LH_FREE_ALL(view->row_of, view->rows);
+  LH_FREE_ALL(view->row_of, view->rows, view->vertex_of, view->counts);
   lh_trie_free(&view->trie);
-  lh_free(view->vertex_of);
-  lh_free(view->counts);
   *view = (lh_view){0};
 }
 
@@ -159,8 +153,7 @@ bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t
       done[row] = most[row] > 0;
     }
   }
-  lh_free(most);
-  lh_free(done);
+  LH_FREE_ALL(most, done);
   return ok;
 }
 
@@ -228,8 +221,7 @@ int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, 
     *n_parts = view.trie.n;
     list = NULL;
   }
-  lh_free(list);
-  lh_free(main_class);
+  LH_FREE_ALL(list, main_class);
   lh_view_free(&view);
   return ok ? 0 : lh_fail_memory(error, "looking for owners");
 }

@@ -67,8 +67,7 @@ static void straighten(lh_snapshot *s) {
 
 static int by_table(const void *a, const void *b) {
   const lh_ephemeron *x = a, *y = b;
-  if (x->table != y->table) return x->table < y->table ? -1 : 1;
-  return (x->key > y->key) - (x->key < y->key);
+  return LH_LESS(x->table, y->table) ?: LH_LESS(x->key, y->key);
 }
 
 static void set_alive(lh_snapshot *s, lh_ephemeron *e, bool is_alive) {

@@ -8,15 +8,6 @@
 
 #include <stdlib.h>
 
-lh_site_id lh_site_at(const lh_sites *sites, lh_stack_id stack) {
-  return stack > 0 && stack <= lh_n_stacks(sites) ? lh_stack_of(sites, stack)->site : 0;
-}
-
-lh_site_id lh_caller_at(const lh_sites *sites, lh_stack_id stack) {
-  if (lh_site_at(sites, stack) == 0) return 0;
-  return lh_site_at(sites, lh_stack_of(sites, stack)->parent);
-}
-
 bool lh_allocations_add(lh_allocations *a, uint32_t set, lh_id id) {
   if (!lh_snapshot_sites(a->snapshot)) return true;
   return lh_map_count(&a->counts, (uint64_t)set << 32 | lh_object_stack(a->snapshot, id));
@@ -35,10 +26,8 @@ typedef struct share {
 
 static int compare_shares(const void *left, const void *right) {
   const share *a = left, *b = right;
-  if (a->set != b->set) return a->set < b->set ? -1 : 1;
-  if (a->site != b->site) return a->site < b->site ? -1 : 1;
-  if (a->caller != b->caller) return a->caller < b->caller ? -1 : 1;
-  return a->stack < b->stack ? -1 : a->stack > b->stack;
+  return LH_LESS(a->set, b->set) ?: LH_LESS(a->site, b->site) ?: LH_LESS(a->caller, b->caller) ?:
+         LH_LESS(a->stack, b->stack);
 }
 
 static size_t end_of_run(const share *list, size_t n, bool with_caller, uint64_t *objects) {

@@ -173,11 +173,8 @@ static uint64_t number_of(const char *print) {
 }
 
 static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
-  for (size_t i = 0; i < n; i++) {
-    uint32_t *at = lh_map_at(wanted, number_of(prints[i]));
-    if (!at) return false;
-    if (*at == LH_NO_NUMBER) *at = (uint32_t)i;
-  }
+  for (size_t i = 0; i < n; i++)
+    if (!lh_map_first(wanted, number_of(prints[i]), (uint32_t)i)) return false;
   return true;
 }
 

@@ -85,6 +85,24 @@ bool lh_map_count(lh_map *map, uint64_t key) {
   return count != NULL;
 }
 
+static uint32_t numbered(const lh_map *map, uint32_t *value) {
+  return value ? *value = (uint32_t)(value - map->values) : LH_NO_NUMBER;
+}
+
+uint32_t lh_map_number(lh_map *map, uint64_t key) {
+  return numbered(map, lh_map_at(map, key));
+}
+
+uint32_t lh_map_number_words(lh_map *map, const uint64_t *words, size_t n_words) {
+  return numbered(map, lh_map_at_words(map, words, n_words));
+}
+
+uint32_t *lh_map_first(lh_map *map, uint64_t key, uint32_t value) {
+  uint32_t *first = lh_map_at(map, key);
+  if (first && *first == LH_NO_NUMBER) *first = value;
+  return first;
+}
+
 uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_words) {
   return number_under(map, words, n_words);
 }

@@ -29,6 +29,13 @@ uint32_t *lh_map_at(lh_map *map, uint64_t key);
 /* Adds 1; a new key starts at 0. */
 bool lh_map_count(lh_map *map, uint64_t key);
 
+/* Numbers the keys of a map 0, 1, 2 ... LH_NO_NUMBER: out of memory. */
+uint32_t lh_map_number(lh_map *map, uint64_t key);
+uint32_t lh_map_number_words(lh_map *map, const uint64_t *words, size_t n_words);
+
+/* Gives a new key this value. NULL: out of memory. */
+uint32_t *lh_map_first(lh_map *map, uint64_t key, uint32_t value);
+
 /* For keys of several words: as many for all keys of a map. */
 uint32_t lh_map_get_words(const lh_map *map, const uint64_t *words, size_t n_words);
 uint32_t *lh_map_at_words(lh_map *map, const uint64_t *words, size_t n_words);

@@ -9,9 +9,8 @@
 enum { MOST_TEXT = 16 };
 
 void lh_places_free(lh_places *places) {
-  lh_free(places->met.list);
   lh_strings_free(&places->texts);
-  LH_FREE_ALL(places->list, places->of_spot);
+  LH_FREE_ALL(places->met.list, places->list, places->of_spot);
   lh_map_free(&places->by_at);
 }
 
@@ -156,11 +155,10 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
     place->joined =
         like[i].folded != UINT64_MAX && lh_map_get(&n_alike, like[i].folded) >= LH_MANY_NUMBERS;
     uint64_t key = place->joined ? like[i].folded : like[i].exact;
-    uint32_t *known = lh_map_at(&first, key);
+    uint32_t *known = lh_map_first(&first, key, i);
     ok = known != NULL;
     if (!ok) break;
     if (place->joined) place->at = like[i].told;
-    if (*known == LH_NO_NUMBER) *known = i;
     to[i] = *known;
     add_class(&places->list[to[i]], place);
     if (place->joined)

@@ -441,8 +441,7 @@ int lh_open_core(const char *path, lh_target **out, lh_error *error) {
   if (core) *core = (lh_core){.name = path, .fd = -1};
   if (code == LH_OK) {
     code = open_core(core, target, error);
-    lh_free(core->segments);
-    lh_free(core->mappings);
+    LH_FREE_ALL(core->segments, core->mappings);
     core->segments = NULL;
     core->mappings = NULL;
     core->name = NULL;
@@ -469,11 +468,7 @@ void lh_core_close(lh_target *target) {
   if (!core) return;
   for (size_t i = 0; i < core->n_files; i++) (void)close(core->files[i]);
   if (core->fd >= 0) (void)close(core->fd);
-  lh_free(core->files);
-  lh_free(core->mapped);
-  lh_free(core->threads);
-  lh_free(target->memory.regions);
-  lh_free(core);
+  LH_FREE_ALL(core->files, core->mapped, core->threads, target->memory.regions, core);
   target->core = NULL;
   target->memory = (lh_memory){.fd = -1};
 }

@@ -165,10 +165,8 @@ static bool add_symbols(lh_symbol_table *table, Elf *elf, uint32_t type, uint64_
 
 static int compare(const void *a, const void *b) {
   const symbol *x = a, *y = b;
-  if (x->address != y->address) return x->address < y->address ? -1 : 1;
-  if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
-  int order = memcmp(x->name, y->name, x->n < y->n ? x->n : y->n);
-  return order != 0 ? order : (x->n > y->n) - (x->n < y->n);
+  return LH_LESS(x->address, y->address) ?: LH_LESS(x->rank, y->rank) ?:
+         memcmp(x->name, y->name, x->n < y->n ? x->n : y->n) ?: LH_LESS(x->n, y->n);
 }
 
 /* ==== Symbols outside the file ====================================================== */

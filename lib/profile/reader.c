@@ -135,8 +135,7 @@ static void read_records(lh_pass *pass) {
 /* ==== Counts of an aggregate, and calls ============================================ */
 
 static void free_rows(lh_rows *rows) {
-  lh_free(rows->rows);
-  lh_free(rows->new_rows);
+  LH_FREE_ALL(rows->rows, rows->new_rows);
 }
 
 /* Reads the flags of a block; false: they are invalid. */
@@ -491,10 +490,7 @@ void lh_profile_close(lh_profile *p) {
   free_rows(&p->counts);
   free_rows(&p->calls);
   lh_sites_free(p->sites);
-  lh_free(p->texts);
-  lh_free(p->buffer);
-  lh_free(p->name);
-  lh_free(p);
+  LH_FREE_ALL(p->texts, p->buffer, p->name, p);
 }
 
 const lh_profile_info *lh_profile_about(const lh_profile *p) {

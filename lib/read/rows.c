@@ -330,9 +330,7 @@ static void weaken_tables(weakener *w) {
 
 static int compare_ephemerons(const void *a, const void *b) {
   const lh_ephemeron *x = a, *y = b;
-  if (x->key != y->key) return x->key < y->key ? -1 : 1;
-  if (x->table != y->table) return x->table < y->table ? -1 : 1;
-  return (x->value > y->value) - (x->value < y->value);
+  return LH_LESS(x->key, y->key) ?: LH_LESS(x->table, y->table) ?: LH_LESS(x->value, y->value);
 }
 
 /* The edges inserted before an edge raise its number in `aside`. */

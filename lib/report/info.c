@@ -130,8 +130,7 @@ static void print_info(lh_teller *t, lh_report *report) {
 
 static int by_bytes(const void *a, const void *b) {
   const of_type *x = a, *y = b;
-  if (x->bytes != y->bytes) return x->bytes < y->bytes ? 1 : -1;
-  return x->type < y->type ? -1 : 1;
+  return LH_MORE(x->bytes, y->bytes) ?: LH_LESS(x->type, y->type);
 }
 
 static int find_info(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {

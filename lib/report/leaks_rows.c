@@ -309,9 +309,7 @@ static uint32_t find_whole(const places *p, uint32_t part) {
 }
 
 static bool keep_first(lh_map *map, uint32_t place, size_t row) {
-  uint32_t *known = place == LH_NO_PLACE ? NULL : lh_map_at(map, place);
-  if (known && *known == LH_NO_NUMBER) *known = (uint32_t)row;
-  return known || place == LH_NO_PLACE;
+  return place == LH_NO_PLACE || lh_map_first(map, place, (uint32_t)row);
 }
 
 static bool unite_row(places *p, lh_causes *found, size_t i) {

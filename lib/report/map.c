@@ -247,8 +247,7 @@ static void look_around(const lh_snapshot *s, lh_id id, lh_map_query *query) {
 
 static int by_mapped(const void *a, const void *b) {
   const of_type *x = a, *y = b;
-  if (x->mapped.bytes != y->mapped.bytes) return x->mapped.bytes < y->mapped.bytes ? 1 : -1;
-  return x->type < y->type ? -1 : 1;
+  return LH_MORE(x->mapped.bytes, y->mapped.bytes) ?: LH_LESS(x->type, y->type);
 }
 
 static bool make_rows(map_result *f, const lh_snapshot *snapshot) {

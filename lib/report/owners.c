@@ -154,8 +154,7 @@ static bool number_chosen(owners_result *f, size_t limit) {
     f->chosen[f->n_chosen] = f->parts[i];
     f->chosen[f->n_chosen++].above = number[f->parts[i].above];
   }
-  lh_free(is_chosen);
-  lh_free(number);
+  LH_FREE_ALL(is_chosen, number);
   return made;
 }
 
@@ -261,8 +260,7 @@ static void print_tree(lh_teller *t, lh_report *report, const bool *is_told) {
   t->failed |= all.failed;
   lh_print_rows(t, report, &line_table, all.list, all.n);
   for (size_t i = 0; i < all.n; i++) lh_free(all.list[i].name);
-  lh_free(all.list);
-  lh_free(next);
+  LH_FREE_ALL(all.list, next);
 }
 
 /* With limit 0 all parts that changed. */

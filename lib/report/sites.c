@@ -357,8 +357,7 @@ static bool gather_objects(site_objects_result *f, const lh_snapshot *s, const l
 static int by_retained(const void *a, const void *b, void *data) {
   const site_object *x = a, *y = b;
   uint64_t one = lh_retained_bytes(data, x->id), other = lh_retained_bytes(data, y->id);
-  if (one != other) return one < other ? 1 : -1;
-  return (x->id > y->id) - (x->id < y->id);
+  return LH_MORE(one, other) ?: LH_LESS(x->id, y->id);
 }
 
 static int find_site_objects(lh_snapshot *snapshot, const lh_request *request, void *out,

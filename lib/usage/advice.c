@@ -73,7 +73,7 @@ static bool is_concatenation(const lh_event *event, const lh_site *site) {
 }
 
 static watch *watch_of(watcher *w, lh_stack_id stack, lh_advice_kind kind) {
-  uint32_t *number = &w->of_site[lh_stack_of(w->sites, stack)->site];
+  uint32_t *number = &w->of_site[lh_site_at(w->sites, stack)];
   if (*number != 0) return &w->watches[*number - 1];
   w->failed |= !lh_grow(&w->watches, w->n, &w->capacity, sizeof *w->watches);
   if (w->failed) return NULL;
@@ -108,7 +108,7 @@ static void see_string(watch *at, const lh_event *event) {
 
 static bool see(const lh_event *event, void *data) {
   watcher *w = data;
-  if (event->kind == LH_EVENT_FREE || !lh_stack_is_in(w->sites, event->stack)) return true;
+  if (event->kind == LH_EVENT_FREE || !lh_site_at(w->sites, event->stack)) return true;
   const lh_site *site = lh_site_of_stack(w->sites, event->stack);
   bool grows = is_growth(event, site);
   if (!grows && !is_concatenation(event, site)) return true;
@@ -160,8 +160,7 @@ static bool advise_in_order(adviser *a, lh_error *error, int *code) {
   for (size_t i = 0; fine && i < w.n; i++)
     fine = w.watches[i].kind == LH_ADVICE_SIZE ? advise_size(a, &w.watches[i])
                                                : advise_concat(a, &w.watches[i]);
-  lh_free(w.of_site);
-  lh_free(w.watches);
+  LH_FREE_ALL(w.of_site, w.watches);
   return fine;
 }
 
@@ -181,8 +180,7 @@ static bool advise_for_moments(adviser *a, const lh_usage_group *groups, size_t 
 
 static int compare_advice(const void *a, const void *b) {
   const lh_advice *left = a, *right = b;
-  if (left->bytes != right->bytes) return left->bytes > right->bytes ? -1 : 1;
-  return lh_compare_numbers(left->stack, right->stack);
+  return LH_MORE(left->bytes, right->bytes) ?: LH_LESS(left->stack, right->stack);
 }
 
 int lh_find_advice(const lh_usage *usage, lh_advice **out, size_t *n, lh_error *error) {

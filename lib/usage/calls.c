@@ -29,7 +29,7 @@ enum { NO_CALL = UINT32_MAX };
 typedef struct graph {
   const lh_usage *usage;
   const lh_sites *sites;
-  lh_site_groups groups;
+  lh_site_numbers groups;
   const lh_calls_query *query;
   uint32_t n;  /* stacks */
   node *nodes; /* by stack, then second nodes for C functions;
@@ -41,7 +41,6 @@ typedef struct graph {
   uint32_t n_lua;      /* number of Lua functions; C functions are numbered after them */
   lh_map call_numbers; /* key: caller's and callee's function */
   uint32_t *functions_on_path, *calls_on_path; /* how often each occurs on the current path */
-  uint32_t *ranks;                             /* of each function: its index in the answer */
   const lh_profile_call **calls_of;            /* calls counted for each stack; NULL: none */
   lh_call_usage *calls;
   size_t n_calls; /* calls that occurred */
@@ -67,7 +66,7 @@ static bool number_c_function(graph *g, const char *name, uint32_t *number) {
 
 static bool add_c_functions(graph *g) {
   bool fine = true;
-  g->n_lua = g->groups.n;
+  g->n_lua = (uint32_t)g->groups.numbers.n;
   for (lh_stack_id stack = 1; fine && stack <= g->n; stack++) {
     const char *name = c_function_of(g, stack);
     if (!name) continue;
@@ -91,12 +90,15 @@ static bool make_nodes(graph *g) {
 
 static bool number_functions(graph *g) {
   if (!make_nodes(g)) return false;
-  for (uint32_t stack = 0; stack <= g->n; stack++) {
-    g->nodes[stack].function = lh_group_of_site(&g->groups, g->sites, stack);
+  uint32_t *of_site = lh_number_sites(&g->groups, g->sites, LH_ALIKE_FUNCTION);
+  for (uint32_t stack = 0; of_site && stack <= g->n; stack++) {
+    g->nodes[stack].function = of_site[lh_site_at(g->sites, stack)];
     g->nodes[stack].stack = stack;
     if (g->tops) g->tops[stack] = stack;
   }
-  if (g->groups.failed || (g->tops && !add_c_functions(g))) return false;
+  bool ok = of_site && (!g->tops || add_c_functions(g));
+  lh_free(of_site);
+  if (!ok) return false;
   for (lh_stack_id stack = 1; stack <= g->n; stack++)
     g->nodes[stack].caller = top_of(g, lh_stack_of(g->sites, stack)->parent);
   return true;
@@ -137,10 +139,8 @@ static bool number_calls(graph *g) {
     n->call = NO_CALL;
     if (n->caller == 0) continue;
     uint64_t key = (uint64_t)g->nodes[n->caller].function << 32 | n->function;
-    uint32_t *number = lh_map_at(&g->call_numbers, key);
-    if (!number) return false;
-    if (*number == LH_NO_NUMBER) *number = (uint32_t)g->call_numbers.n - 1;
-    n->call = *number;
+    n->call = lh_map_number(&g->call_numbers, key);
+    if (n->call == LH_NO_NUMBER) return false;
   }
   return true;
 }
@@ -206,16 +206,15 @@ static void add_blocks(graph *g) {
 }
 
 static bool make_room(graph *g) {
-  size_t n_functions = g->groups.n + g->c_names.strings.n, n_calls = g->call_numbers.n;
+  size_t n_functions = g->groups.numbers.n + g->c_names.strings.n, n_calls = g->call_numbers.n;
   lh_usage_calls *out = g->out;
   out->n_functions = n_functions;
   out->functions = lh_alloc_zeroed(n_functions, sizeof *out->functions);
-  g->ranks = lh_alloc_zeroed(n_functions, sizeof *g->ranks);
   out->calls[0] = g->calls = lh_alloc_zeroed(n_calls + 1, sizeof *g->calls);
   out->calls[1] = lh_alloc(n_calls + 1, sizeof *g->calls);
   g->functions_on_path = lh_alloc_zeroed(n_functions, sizeof *g->functions_on_path);
   g->calls_on_path = lh_alloc_zeroed(n_calls + 1, sizeof *g->calls_on_path);
-  return out->functions && g->ranks && out->calls[0] && out->calls[1] && g->functions_on_path &&
+  return out->functions && out->calls[0] && out->calls[1] && g->functions_on_path &&
          g->calls_on_path;
 }
 
@@ -249,18 +248,15 @@ static void add_calls(graph *g) {
 
 static int compare_functions(const void *a, const void *b) {
   const lh_function_usage *left = a, *right = b;
-  int order = lh_compare_numbers(right->total_bytes, left->total_bytes);
-  if (order == 0) order = lh_compare_numbers(right->total_ns, left->total_ns);
-  return order != 0 ? order : lh_compare_numbers(left->stack, right->stack);
+  return LH_MORE(left->total_bytes, right->total_bytes) ?:
+         LH_MORE(left->total_ns, right->total_ns) ?: LH_LESS(left->stack, right->stack);
 }
 
 static int compare_calls(const lh_call_usage *a, const lh_call_usage *b, uint32_t of_a,
                          uint32_t of_b) {
-  int order = lh_compare_numbers(of_a, of_b);
-  if (order == 0) order = lh_compare_numbers(b->total_bytes, a->total_bytes);
-  if (order == 0) order = lh_compare_numbers(b->calls, a->calls);
-  if (order == 0) order = lh_compare_numbers(a->caller, b->caller);
-  return order != 0 ? order : lh_compare_numbers(a->called, b->called);
+  return LH_LESS(of_a, of_b) ?: LH_MORE(a->total_bytes, b->total_bytes) ?:
+         LH_MORE(a->calls, b->calls) ?: LH_LESS(a->caller, b->caller) ?:
+         LH_LESS(a->called, b->called);
 }
 
 static int compare_callers(const void *a, const void *b) {
@@ -308,11 +304,12 @@ static void keep_real_functions(graph *g) {
   }
   out->n_functions = n;
   qsort(out->functions, n, sizeof *out->functions, compare_functions);
-  for (uint32_t i = 0; i < n; i++) g->ranks[out->functions[i].number] = i;
+  uint32_t *ranks = g->functions_on_path; /* no longer used */
+  for (uint32_t i = 0; i < n; i++) ranks[out->functions[i].number] = i;
   for (size_t side = 0; side < 2; side++) {
     for (lh_call_usage *call = out->calls[side]; call < out->calls[side] + g->n_calls; call++) {
-      call->caller_at = g->ranks[call->caller_at];
-      call->called_at = g->ranks[call->called_at];
+      call->caller_at = ranks[call->caller_at];
+      call->called_at = ranks[call->called_at];
     }
   }
 }
@@ -328,10 +325,9 @@ static bool see_growth(const lh_event *event, void *data) {
 }
 
 static int find_growth(graph *g, lh_error *error) {
-  bool failed = false;
   g->grown = lh_alloc_zeroed((size_t)g->n + 1, sizeof *g->grown);
   if (!g->grown) return lh_fail_memory(error, "telling who called whom");
-  return lh_tally_events(g->usage->profile, "report of growth", see_growth, g, &failed, error);
+  return lh_tally_events(g->usage->profile, "report of growth", see_growth, g, error);
 }
 
 /* ==================================================================================== */
@@ -353,30 +349,21 @@ int lh_usage_calls_find(const lh_usage *usage, const lh_calls_query *query, lh_u
                         lh_error *error) {
   graph g = {.usage = usage,
              .sites = lh_profile_sites(usage->profile),
-             .groups.by = LH_BY_FUNCTION,
              .query = query,
              .n = usage->n_stacks,
              .out = out};
   *out = (lh_usage_calls){0};
   int code = query->growth ? find_growth(&g, error) : LH_OK;
   if (code == LH_OK && !make(&g)) code = lh_fail_memory(error, "telling who called whom");
-  lh_site_groups_free(&g.groups);
+  lh_site_numbers_free(&g.groups);
   lh_map_free(&g.call_numbers);
-  lh_free(g.nodes);
-  lh_free(g.functions_on_path);
-  lh_free(g.calls_on_path);
-  lh_free(g.calls_of);
-  lh_free(g.grown);
-  lh_free(g.tops);
-  lh_free(g.ranks);
   lh_shared_names_free(&g.c_names);
+  LH_FREE_ALL(g.nodes, g.functions_on_path, g.calls_on_path, g.calls_of, g.grown, g.tops);
   if (code < 0) lh_usage_calls_free(out);
   return code;
 }
 
 void lh_usage_calls_free(lh_usage_calls *calls) {
-  lh_free(calls->functions);
-  lh_free(calls->calls[0]);
-  lh_free(calls->calls[1]);
+  LH_FREE_ALL(calls->functions, calls->calls[0], calls->calls[1]);
   *calls = (lh_usage_calls){0};
 }

@@ -1,9 +1,9 @@
 /*
 ** changes.c - compares two profiles, site by site.
 **
-** Their sites are sorted in one list by identity: names, distance from the function's first line,
-** kind of allocation. Of several sites with one identity those at the same line are paired first,
-** then the others in order, as if lines had been added above them.
+** Their sites are sorted in one list by identity (LH_ALIKE_MOVED). Of several sites with one
+** identity those at the same line are paired first, then the others in order, as if lines had been
+** added above them.
 */
 #include <stdlib.h>
 
@@ -12,54 +12,36 @@
 
 typedef struct entry {
   const lh_usage_group *group;
-  uint64_t names[3]; /* source, function and C function */
-  uint32_t distance, maker, first_line, side;
+  uint32_t identity, first_line, side;
   bool is_joined;
 } entry;
 
 typedef struct joiner {
-  lh_shared_names names;
+  lh_site_numbers sites;
   entry *entries;
   size_t n;
   lh_usage_change *out;
   size_t n_out;
-  bool failed;
 } joiner;
 
-static uint64_t number_of(joiner *j, const char *name) {
-  uint32_t number = lh_shared_name(&j->names, name);
-  j->failed |= number == LH_NO_NUMBER;
-  return number;
-}
-
-static void add_entries(joiner *j, const lh_usage *usage, const lh_usage_group *groups, size_t n,
+static bool add_entries(joiner *j, const lh_usage *usage, const lh_usage_group *groups, size_t n,
                         uint32_t side) {
   const lh_sites *sites = lh_profile_sites(usage->profile);
-  for (size_t i = 0; i < n; i++) {
-    const lh_site *site = lh_site_of_stack(sites, groups[i].stack);
+  uint32_t *identity = lh_number_sites(&j->sites, sites, LH_ALIKE_MOVED);
+  for (size_t i = 0; identity && i < n; i++)
     j->entries[j->n++] = (entry){.group = &groups[i],
-                                 .names = {number_of(j, site->source), number_of(j, site->function),
-                                           number_of(j, site->c_function)},
-                                 .distance = site->line - site->first_line,
-                                 .maker = site->maker,
-                                 .first_line = site->first_line,
+                                 .identity = identity[lh_site_at(sites, groups[i].stack)],
+                                 .first_line = groups[i].site->first_line,
                                  .side = side};
-  }
+  bool ok = identity != NULL;
+  lh_free(identity);
+  return ok;
 }
 
-static int compare_identity(const entry *a, const entry *b) {
-  int order = 0;
-  for (unsigned i = 0; i < 3 && order == 0; i++)
-    order = lh_compare_numbers(a->names[i], b->names[i]);
-  if (order == 0) order = lh_compare_numbers(a->distance, b->distance);
-  return order != 0 ? order : lh_compare_numbers(a->maker, b->maker);
-}
-
-static int compare_entries(const void *a, const void *b) {
-  const entry *left = a, *right = b;
-  int order = compare_identity(left, right);
-  if (order == 0) order = lh_compare_numbers(left->first_line, right->first_line);
-  return order != 0 ? order : lh_compare_numbers(left->side, right->side);
+static int compare_entries(const void *left, const void *right) {
+  const entry *a = left, *b = right;
+  return LH_LESS(a->identity, b->identity) ?: LH_LESS(a->first_line, b->first_line) ?:
+         LH_LESS(a->side, b->side);
 }
 
 static void put(lh_usage_change *change, const entry *e) {
@@ -97,7 +79,7 @@ static void join_all(joiner *j) {
   if (j->n > 0) qsort(j->entries, j->n, sizeof *j->entries, compare_entries);
   for (entry *first = j->entries, *next; first < end; first = next) {
     next = first + 1;
-    while (next < end && compare_identity(first, next) == 0) next++;
+    while (next < end && next->identity == first->identity) next++;
     join_same(j, first, next);
   }
 }
@@ -106,12 +88,10 @@ static double more_in(const lh_usage_change *change) {
   return (double)change->allocated_bytes[1] - (double)change->allocated_bytes[0];
 }
 
-static int compare_changes(const void *a, const void *b) {
-  const lh_usage_change *left = a, *right = b;
-  double more = more_in(left), than = more_in(right);
-  if (more != than) return more > than ? -1 : 1;
-  int order = lh_compare_numbers(left->stacks[1], right->stacks[1]);
-  return order != 0 ? order : lh_compare_numbers(left->stacks[0], right->stacks[0]);
+static int compare_changes(const void *left, const void *right) {
+  const lh_usage_change *a = left, *b = right;
+  return LH_MORE(more_in(a), more_in(b)) ?: LH_LESS(a->stacks[1], b->stacks[1]) ?:
+         LH_LESS(a->stacks[0], b->stacks[0]);
 }
 
 int lh_usage_changes(const lh_usage *before, const lh_usage *after, lh_usage_change **out,
@@ -119,32 +99,22 @@ int lh_usage_changes(const lh_usage *before, const lh_usage *after, lh_usage_cha
   const lh_usage *const usages[] = {before, after};
   lh_usage_group *groups[2] = {NULL, NULL};
   size_t n_groups[2] = {0, 0};
-  joiner j = {.failed = false};
+  joiner j = {0};
   int code = LH_OK;
-  *out = NULL;
   for (uint32_t i = 0; i < 2 && code == LH_OK; i++)
     code =
         lh_usage_groups(usages[i], LH_BY_SITE, LH_MOST_ALLOCATED, &groups[i], &n_groups[i], error);
-  if (code != LH_OK) goto out;
   j.entries = lh_alloc(n_groups[0] + n_groups[1] + 1, sizeof *j.entries);
   j.out = lh_alloc(n_groups[0] + n_groups[1] + 1, sizeof *j.out);
-  j.failed = !j.entries || !j.out;
-  for (uint32_t i = 0; i < 2 && !j.failed; i++)
-    add_entries(&j, usages[i], groups[i], n_groups[i], i);
-  if (j.failed) {
-    code = lh_fail_memory(error, "comparing two profiles");
-    goto out;
-  }
-  join_all(&j);
-  if (j.n_out > 0) qsort(j.out, j.n_out, sizeof *j.out, compare_changes);
-  *out = j.out;
+  bool ok = j.entries && j.out;
+  for (uint32_t i = 0; i < 2 && code == LH_OK && ok; i++)
+    ok = add_entries(&j, usages[i], groups[i], n_groups[i], i);
+  if (code == LH_OK && !ok) code = lh_fail_memory(error, "comparing two profiles");
+  if (code == LH_OK) join_all(&j);
+  if (code == LH_OK && j.n_out > 0) qsort(j.out, j.n_out, sizeof *j.out, compare_changes);
+  *out = code == LH_OK ? j.out : NULL;
   *n = j.n_out;
-  j.out = NULL;
-out:
-  lh_free(groups[0]);
-  lh_free(groups[1]);
-  lh_shared_names_free(&j.names);
-  lh_free(j.entries);
-  lh_free(j.out);
+  lh_site_numbers_free(&j.sites);
+  LH_FREE_ALL(groups[0], groups[1], j.entries, code == LH_OK ? NULL : j.out);
   return code;
 }

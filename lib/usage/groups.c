@@ -1,63 +1,13 @@
 /*
 ** groups.c - the counts of a profile by site, function, type, file or stack.
 **
-** Sites are grouped by contents: one line has several ids if its file was loaded twice. Groups are
-** numbered in the order of stacks, so always alike.
+** Sites are grouped by contents. Groups are numbered in the order of stacks, so always alike.
 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "name/site_text.h"
 #include "usage.h"
-
-/* ==== Sites with equal contents ====================================================== */
-
-static uint64_t number_of(lh_site_groups *groups, const char *name) {
-  uint32_t number = lh_shared_name(&groups->names, name);
-  groups->failed |= number == LH_NO_NUMBER;
-  return number;
-}
-
-enum { N_WORDS = 5 };
-
-static void words_of(lh_site_groups *groups, const lh_site *site, uint64_t words[N_WORDS]) {
-  memset(words, 0, N_WORDS * sizeof *words);
-  words[0] = number_of(groups, site->source);
-  if (!site->source) words[4] = site->maker; /* host or unknown */
-  if (groups->by == LH_BY_FILE) return;
-  words[1] = number_of(groups, site->function);
-  words[2] = site->first_line;
-  if (groups->by == LH_BY_FUNCTION) return;
-  words[2] |= (uint64_t)site->line << 32;
-  words[3] = number_of(groups, site->c_function);
-  words[4] = site->maker;
-}
-
-uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stack_id stack) {
-  uint64_t words[N_WORDS];
-  lh_site_id id = lh_stack_is_in(sites, stack) ? lh_stack_of(sites, stack)->site : 0;
-  if (!groups->of_site) {
-    groups->of_site = lh_alloc_zeroed((size_t)lh_n_sites(sites) + 1, sizeof *groups->of_site);
-    groups->failed |= !groups->of_site;
-  }
-  if (groups->failed) return LH_NO_NUMBER;
-  if (groups->of_site[id] != 0) return groups->of_site[id] - 1;
-  words_of(groups, lh_site_of_stack(sites, stack), words);
-  uint32_t *number = groups->failed ? NULL : lh_map_at_words(&groups->numbers, words, N_WORDS);
-  groups->failed |= !number;
-  if (!number) return LH_NO_NUMBER;
-  if (*number == LH_NO_NUMBER) *number = groups->n++;
-  groups->of_site[id] = *number + 1;
-  return *number;
-}
-
-void lh_site_groups_free(lh_site_groups *groups) {
-  lh_shared_names_free(&groups->names);
-  lh_map_free(&groups->numbers);
-  lh_free(groups->of_site);
-}
-
-/* ==== Groups ========================================================================= */
 
 enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */
 
@@ -76,8 +26,9 @@ typedef struct grouper {
   const lh_usage *usage;
   lh_usage_by by;
   lh_usage_order order;
-  lh_site_groups sites;
-  lh_map others; /* numbers of types or stacks */
+  lh_site_numbers sites;
+  uint32_t *of_site; /* number of each; NULL: rows are grouped by type or stack */
+  lh_map numbers;    /* of groups, by that number, type or stack */
   draft *drafts;
   size_t n, capacity;
   lh_ages ages;
@@ -85,19 +36,11 @@ typedef struct grouper {
   size_t n_types, types_capacity;
 } grouper;
 
-static uint32_t number_in(lh_map *map, uint64_t key, size_t n) {
-  uint32_t *number = lh_map_at(map, key);
-  if (!number) return LH_NO_NUMBER;
-  if (*number == LH_NO_NUMBER) *number = (uint32_t)n;
-  return *number;
-}
-
 static uint32_t number_of_row(grouper *g, const lh_usage_row *row) {
-  switch (g->by) {
-    case LH_BY_TYPE: return number_in(&g->others, row->type, g->n);
-    case LH_BY_STACK: return number_in(&g->others, row->stack, g->n);
-    default: return lh_group_of_site(&g->sites, lh_profile_sites(g->usage->profile), row->stack);
-  }
+  const lh_sites *sites = lh_profile_sites(g->usage->profile);
+  uint64_t key = g->by == LH_BY_TYPE ? row->type : row->stack;
+  if (g->of_site) key = g->of_site[lh_site_at(sites, row->stack)];
+  return lh_map_number(&g->numbers, key);
 }
 
 static uint8_t type_of_row(const lh_usage_row *row) {
@@ -158,7 +101,14 @@ static bool add_row(grouper *g, const lh_usage_row *row) {
 }
 
 static bool add_rows(grouper *g) {
+  static const lh_alike alike[] = {[LH_BY_SITE] = LH_ALIKE_SITE,
+                                   [LH_BY_FUNCTION] = LH_ALIKE_FUNCTION,
+                                   [LH_BY_FILE] = LH_ALIKE_FILE};
   const lh_usage *usage = g->usage;
+  const lh_sites *sites = lh_profile_sites(usage->profile);
+  if (g->by != LH_BY_TYPE && g->by != LH_BY_STACK &&
+      !(g->of_site = lh_number_sites(&g->sites, sites, alike[g->by])))
+    return false;
   for (size_t stack = 0; stack <= usage->n_stacks; stack++)
     for (uint32_t at = usage->first[stack]; at != 0; at = usage->rows[at - 1].next)
       if (!add_row(g, &usage->rows[at - 1])) return false;
@@ -175,9 +125,8 @@ static uint8_t type_of(const grouper *g, const draft *d) {
 
 static int compare_drafts(const void *a, const void *b) {
   const draft *left = a, *right = b;
-  if (left->ordered != right->ordered) return left->ordered > right->ordered ? -1 : 1;
-  if (left->stack != right->stack) return left->stack < right->stack ? -1 : 1;
-  return lh_compare_numbers(left->type, right->type);
+  return LH_MORE(left->ordered, right->ordered) ?: LH_LESS(left->stack, right->stack) ?:
+         LH_LESS(left->type, right->type);
 }
 
 static void keep_ordered(grouper *g) {
@@ -210,13 +159,11 @@ static lh_usage_group *finish(grouper *g) {
 
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error) {
-  grouper g = {.usage = usage, .by = by, .order = order, .sites.by = by};
+  grouper g = {.usage = usage, .by = by, .order = order};
   *out = add_rows(&g) ? finish(&g) : NULL;
   *n = *out ? g.n : 0;
-  lh_site_groups_free(&g.sites);
-  lh_map_free(&g.others);
-  lh_free(g.drafts);
-  lh_free(g.types);
-  lh_free(g.ages.list);
+  lh_site_numbers_free(&g.sites);
+  lh_map_free(&g.numbers);
+  LH_FREE_ALL(g.of_site, g.drafts, g.types, g.ages.list);
   return *out ? LH_OK : lh_fail_memory(error, "adding up what was allocated");
 }

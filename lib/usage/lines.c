@@ -19,6 +19,11 @@ typedef struct holder {
   bool is_known; /* it is in `holding` */
 } holder;
 
+typedef struct line_sums {
+  row of[3]; /* by kind */
+  holder held;
+} line_sums;
+
 typedef struct override {
   uint64_t key; /* kind, line of the event, earlier line of the blocks */
   lh_sum blocks;
@@ -28,8 +33,7 @@ enum { LINE_BITS = 28 }; /* at most 2^24 sites */
 
 typedef struct counter {
   lh_line_keys keys;
-  row *rows[3]; /* by kind, then line */
-  holder *holders;
+  line_sums *of;     /* by line */
   uint32_t *holding; /* the lines that ever held bytes */
   size_t n_holding, holding_capacity;
   override *overrides;
@@ -41,7 +45,6 @@ typedef struct counter {
   size_t moments_capacity;
   int code; /* first failure */
   lh_error *error;
-  bool failed;
 } counter;
 
 /* ==== Moments ======================================================================= */
@@ -49,8 +52,8 @@ typedef struct counter {
 static int by_bytes(const void *a, const void *b, void *data) {
   const lh_line_held *one = a, *other = b;
   const lh_line *lines = data;
-  if (one->bytes != other->bytes) return one->bytes < other->bytes ? 1 : -1;
-  return lh_compare_lines(&lines[one->line], &lines[other->line]);
+  return LH_MORE(one->bytes, other->bytes)
+             ?: lh_compare_lines(&lines[one->line], &lines[other->line]);
 }
 
 /* Adds to a sorted list of n that has room for `most`; the last one may go for it. */
@@ -75,7 +78,7 @@ static bool add_moment(counter *c, uint64_t time_ns, size_t most) {
   lh_line_held *list = lh_alloc(room + 1, sizeof *list);
   if (!list) return false;
   for (size_t i = 0; i < c->n_holding; i++) {
-    const holder *h = &c->holders[c->holding[i]];
+    const holder *h = &c->of[c->holding[i]].held;
     lh_line_held held = {.line = c->holding[i], .bytes = lh_sum_of(&h->bytes)};
     if (held.bytes == 0) continue;
     n++;
@@ -112,7 +115,7 @@ static bool pass_time(counter *c, uint64_t time_ns) {
 /* ==== Events ======================================================================== */
 
 static holder *holder_of(counter *c, uint32_t line) {
-  holder *h = &c->holders[line];
+  holder *h = &c->of[line].held;
   if (h->is_known) return h;
   if (!lh_grow(&c->holding, c->n_holding, &c->holding_capacity, sizeof *c->holding)) return NULL;
   c->holding[c->n_holding++] = line;
@@ -131,15 +134,12 @@ static bool hold(counter *c, uint32_t line, const lh_event *event) {
 static bool let_go(counter *c, uint32_t line, const lh_event *event) {
   uint64_t key = ((uint64_t)(event->kind == LH_EVENT_FREE) << 2 * LINE_BITS) | line;
   if (event->kind == LH_EVENT_RESIZE) key |= (uint64_t)c->keys.of_stack[event->stack] << LINE_BITS;
-  uint32_t *known = lh_map_at(&c->override_of, key);
-  if (!known) return false;
-  if (*known == LH_NO_NUMBER) {
-    if (!lh_grow(&c->overrides, c->n_overrides, &c->overrides_capacity, sizeof *c->overrides))
-      return false;
-    *known = (uint32_t)c->n_overrides;
-    c->overrides[c->n_overrides++] = (override){.key = key};
-  }
-  lh_sum_add(&c->overrides[*known].blocks, 1, event->weight);
+  uint32_t at = lh_map_number(&c->override_of, key);
+  if (at == LH_NO_NUMBER ||
+      !lh_grow(&c->overrides, c->n_overrides, &c->overrides_capacity, sizeof *c->overrides))
+    return false;
+  if (at == c->n_overrides) c->overrides[c->n_overrides++] = (override){.key = key};
+  lh_sum_add(&c->overrides[at].blocks, 1, event->weight);
   holder *h = holder_of(c, line);
   if (!h) return false;
   lh_sum_subtract(&h->bytes, event->old_bytes, event->weight);
@@ -150,7 +150,7 @@ static bool let_go(counter *c, uint32_t line, const lh_event *event) {
 static bool see(const lh_event *event, void *data) {
   counter *c = data;
   uint32_t line = c->keys.of_stack[event->kind == LH_EVENT_FREE ? 0 : event->stack];
-  row *r = &c->rows[event->kind][line];
+  row *r = &c->of[line].of[event->kind];
   if (!pass_time(c, event->time_ns)) goto failed;
   c->has_changed = true;
   lh_sum_add(&r->events, 1, event->weight);
@@ -161,7 +161,7 @@ static bool see(const lh_event *event, void *data) {
     goto failed;
   if (event->kind == LH_EVENT_FREE || hold(c, line, event)) return true;
 failed:
-  c->failed = c->code == 0;
+  if (c->code == 0) c->code = lh_fail_memory(c->error, "counting events");
   return false;
 }
 
@@ -172,15 +172,15 @@ static int by_key(const void *a, const void *b, void *data) {
   const lh_line *lines = data;
   uint64_t from = one->key >> LINE_BITS, other_from = other->key >> LINE_BITS;
   uint32_t mask = (1u << LINE_BITS) - 1;
-  if (from != other_from) return from < other_from ? -1 : 1;
-  return lh_compare_lines(&lines[one->key & mask], &lines[other->key & mask]);
+  return LH_LESS(from, other_from)
+             ?: lh_compare_lines(&lines[one->key & mask], &lines[other->key & mask]);
 }
 
 static int by_events(const void *a, const void *b, void *data) {
   const lh_line_events *one = a, *other = b;
   const lh_line *lines = data;
-  if (one->events != other->events) return one->events < other->events ? 1 : -1;
-  return lh_compare_lines(&lines[one->line], &lines[other->line]);
+  return LH_MORE(one->events, other->events)
+             ?: lh_compare_lines(&lines[one->line], &lines[other->line]);
 }
 
 /* Sorts the overrides by kind and line: each row points to its range. */
@@ -201,7 +201,7 @@ static bool put_rows(counter *c, lh_event_kind kind, size_t *at) {
   size_t n = 0, capacity = 0;
   lh_line_events *list = NULL;
   for (uint32_t line = 0; line < c->keys.n_lines; line++) {
-    const row *r = &c->rows[kind][line];
+    const row *r = &c->of[line].of[kind];
     uint64_t key = (uint64_t)(kind == LH_EVENT_FREE) << LINE_BITS | line, events;
     if ((events = lh_sum_of(&r->events)) == 0) continue;
     size_t first = *at;
@@ -234,22 +234,6 @@ static bool put(counter *c) {
 
 /* ==================================================================================== */
 
-static bool begin(counter *c) {
-  size_t n = c->keys.n_lines;
-  for (unsigned i = 0; i < 3; i++) c->rows[i] = lh_alloc_zeroed(n, sizeof(row));
-  c->holders = lh_alloc_zeroed(n, sizeof *c->holders);
-  return c->rows[0] && c->rows[1] && c->rows[2] && c->holders;
-}
-
-static void end(counter *c) {
-  for (unsigned i = 0; i < 3; i++) lh_free(c->rows[i]);
-  lh_free(c->holders);
-  lh_free(c->holding);
-  lh_free(c->overrides);
-  lh_map_free(&c->override_of);
-  lh_free(c->keys.of_stack);
-}
-
 int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, lh_error *error) {
   counter c = {.every_ns = every_ns, .next_ns = every_ns, .out = out, .error = error};
   *out = (lh_line_tally){0};
@@ -257,12 +241,14 @@ int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, l
   if (code < 0) return code;
   out->lines = c.keys.lines;
   out->n_lines = c.keys.n_lines;
-  if (!begin(&c)) code = lh_fail_memory(error, "counting by line");
-  if (code == 0) code = lh_tally_events(profile, "report by line", see, &c, &c.failed, error);
+  c.of = lh_alloc_zeroed(c.keys.n_lines, sizeof *c.of);
+  if (!c.of) code = lh_fail_memory(error, "counting by line");
+  if (code == 0) code = lh_tally_events(profile, "report by line", see, &c, error);
   if (code == 0) code = c.code;
   if (code == 0 && (!put(&c) || !add_moment(&c, lh_profile_about(profile)->duration_ns, SIZE_MAX)))
     code = lh_fail_memory(error, "counting by line");
-  end(&c);
+  lh_map_free(&c.override_of);
+  LH_FREE_ALL(c.of, c.holding, c.overrides, c.keys.of_stack);
   if (code < 0) lh_line_tally_free(out);
   return code;
 }
@@ -270,8 +256,6 @@ int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, l
 void lh_line_tally_free(lh_line_tally *tally) {
   for (unsigned i = 0; i < 3; i++) lh_free(tally->of[i].list);
   for (size_t i = 0; i < tally->n_moments; i++) lh_free(tally->moments[i].held);
-  lh_free(tally->moments);
-  lh_free(tally->overrides);
-  lh_free(tally->lines);
+  LH_FREE_ALL(tally->moments, tally->overrides, tally->lines);
   *tally = (lh_line_tally){0};
 }

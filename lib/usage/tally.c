@@ -26,16 +26,8 @@ uint64_t lh_sum_of(const lh_sum *sum) {
 
 int lh_compare_lines(const lh_line *a, const lh_line *b) {
   if (!a->source || !b->source) return (a->source != NULL) - (b->source != NULL);
-  int order = a->source == b->source ? 0 : strcmp(a->source, b->source);
-  return order != 0 ? order : (a->line > b->line) - (a->line < b->line);
+  return (a->source == b->source ? 0 : strcmp(a->source, b->source)) ?: LH_LESS(a->line, b->line);
 }
-
-typedef struct line_maker {
-  lh_line_keys *keys;
-  size_t capacity;
-  lh_shared_names sources;
-  lh_map by_key;
-} line_maker;
 
 static bool is_same_name(const char *a, const char *b) {
   return a == b || (a && b && strcmp(a, b) == 0);
@@ -46,72 +38,50 @@ static void keep_common(lh_site *common, const lh_site *site) {
   if (!is_same_name(common->c_function, site->c_function)) common->c_function = NULL;
 }
 
-static bool add_line(line_maker *m, const lh_site *site, uint32_t *line) {
-  uint64_t key[2] = {0, site->line};
-  *line = 0;
-  if (!site->source) return true;
-  key[0] = lh_shared_name(&m->sources, site->source);
-  if (key[0] == LH_NO_NUMBER) return false;
-  uint32_t *known = lh_map_at_words(&m->by_key, key, 2);
-  if (!known) return false;
-  if (*known == LH_NO_NUMBER) {
-    lh_line_keys *keys = m->keys;
-    if (!lh_grow(&keys->lines, keys->n_lines, &m->capacity, sizeof *keys->lines)) return false;
-    *known = (uint32_t)keys->n_lines;
-    keys->lines[keys->n_lines++] = (lh_line){site->source, site->line, *site};
-  }
-  keep_common(&m->keys->lines[*known].site, site);
-  *line = *known;
-  return true;
-}
-
-static bool make_lines(line_maker *m, const lh_sites *sites) {
-  uint32_t n_sites = lh_n_sites(sites), n_stacks = lh_n_stacks(sites);
-  lh_line_keys *keys = m->keys;
-  uint32_t *of_site = lh_alloc((size_t)n_sites + 1, sizeof *of_site);
+static bool make_lines(lh_line_keys *keys, const lh_sites *sites, lh_site_numbers *numbers) {
+  uint32_t n_stacks = lh_n_stacks(sites);
+  uint32_t *of_site = lh_number_sites(numbers, sites, LH_ALIKE_LINE);
+  keys->n_lines = numbers->numbers.n;
+  keys->lines = lh_alloc_zeroed(keys->n_lines, sizeof *keys->lines);
   keys->of_stack = lh_alloc((size_t)n_stacks + 1, sizeof *keys->of_stack);
-  bool fine = of_site && keys->of_stack && lh_grow(&keys->lines, 0, &m->capacity, sizeof(lh_line));
-  if (fine) {
-    keys->lines[keys->n_lines++] = (lh_line){0};
-    of_site[0] = keys->of_stack[0] = 0;
+  bool fine = of_site && keys->lines && keys->of_stack;
+  for (uint32_t i = 1; fine && i <= lh_n_sites(sites); i++) {
+    const lh_site *site = lh_site_of(sites, i);
+    lh_line *line = &keys->lines[of_site[i]];
+    if (site->source && !line->source) *line = (lh_line){site->source, site->line, *site};
+    if (site->source) keep_common(&line->site, site);
   }
-  for (uint32_t i = 1; fine && i <= n_sites; i++)
-    fine = add_line(m, lh_site_of(sites, i), &of_site[i]);
-  for (uint32_t i = 1; fine && i <= n_stacks; i++)
-    keys->of_stack[i] = of_site[lh_stack_of(sites, i)->site];
+  for (uint32_t i = 0; fine && i <= n_stacks; i++)
+    keys->of_stack[i] = of_site[lh_site_at(sites, i)];
   lh_free(of_site);
   return fine;
 }
 
 int lh_line_keys_make(const lh_sites *sites, lh_line_keys *keys, lh_error *error) {
   *keys = (lh_line_keys){0};
-  line_maker m = {.keys = keys};
-  bool fine = make_lines(&m, sites);
-  lh_shared_names_free(&m.sources);
-  lh_map_free(&m.by_key);
+  lh_site_numbers numbers = {0};
+  bool fine = make_lines(keys, sites, &numbers);
+  lh_site_numbers_free(&numbers);
   if (fine) return 0;
   lh_line_keys_free(keys);
   return lh_fail_memory(error, "counting by line");
 }
 
 void lh_line_keys_free(lh_line_keys *keys) {
-  lh_free(keys->lines);
-  lh_free(keys->of_stack);
+  LH_FREE_ALL(keys->lines, keys->of_stack);
   *keys = (lh_line_keys){0};
 }
 
 /* ==================================================================================== */
 
 int lh_tally_events(lh_profile *profile, const char *what,
-                    bool (*see)(const lh_event *event, void *data), void *data, const bool *failed,
-                    lh_error *error) {
+                    bool (*see)(const lh_event *event, void *data), void *data, lh_error *error) {
   if (lh_profile_about(profile)->is_aggregate)
     return lh_fail(error, LH_EARGUMENT,
                    "it was recorded as an aggregate, which has no order of events: there is no %s "
                    "of it",
                    what);
-  int code = lh_profile_replay(profile, see, data, error);
-  return code == 0 && *failed ? lh_fail_memory(error, "counting events") : code;
+  return lh_profile_replay(profile, see, data, error);
 }
 
 /* ==== By type ======================================================================== */
@@ -168,8 +138,7 @@ static void put(const type_counter *c, lh_type_tally *out) {
 
 int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error) {
   type_counter c = {0};
-  bool failed = false;
-  int code = lh_tally_events(profile, "report by type", see_type, &c, &failed, error);
+  int code = lh_tally_events(profile, "report by type", see_type, &c, error);
   put(&c, out);
   return code;
 }
@@ -195,8 +164,7 @@ static bool see_size(const lh_event *event, void *data) {
 
 int lh_tally_sizes(lh_profile *profile, lh_size_tally *out, lh_error *error) {
   size_counter c = {0};
-  bool failed = false;
-  int code = lh_tally_events(profile, "table of sizes", see_size, &c, &failed, error);
+  int code = lh_tally_events(profile, "table of sizes", see_size, &c, error);
   for (unsigned i = 0; i < LH_SIZES; i++) {
     out->blocks[i] = lh_sum_of(&c.blocks[i]);
     out->bytes[i] = lh_sum_of(&c.bytes[i]);

@@ -8,13 +8,17 @@
 
 #include "usage.h"
 
+typedef struct line_sums {
+  lh_sum live;
+  uint64_t most;
+  uint32_t slot; /* its row in the answer */
+} line_sums;
+
 typedef struct counter {
   lh_line_keys keys;
-  lh_sum *live; /* of each line */
-  uint64_t *most;
+  line_sums *of; /* by line */
   uint64_t last_ns;
-  uint32_t *slot_of; /* of each line: its row in the answer */
-  lh_sum *slots;     /* live bytes of each row */
+  lh_sum *slots; /* live bytes of each row */
   lh_sum old, heap;
   uint64_t reached_bytes; /* maximum in this interval */
   size_t at;              /* index of this interval */
@@ -27,20 +31,21 @@ static bool see_most(const lh_event *event, void *data) {
   counter *c = data;
   c->last_ns = event->time_ns > c->last_ns ? event->time_ns : c->last_ns;
   if (event->kind != LH_EVENT_NEW && event->old_stack != 0)
-    lh_sum_subtract(&c->live[c->keys.of_stack[event->old_stack]], event->old_bytes, event->weight);
+    lh_sum_subtract(&c->of[c->keys.of_stack[event->old_stack]].live, event->old_bytes,
+                    event->weight);
   if (event->kind == LH_EVENT_FREE) return true;
-  uint32_t line = c->keys.of_stack[event->stack];
-  lh_sum_add(&c->live[line], event->bytes, event->weight);
-  uint64_t live = lh_sum_of(&c->live[line]);
-  if (live > c->most[line]) c->most[line] = live;
+  line_sums *at = &c->of[c->keys.of_stack[event->stack]];
+  lh_sum_add(&at->live, event->bytes, event->weight);
+  uint64_t live = lh_sum_of(&at->live);
+  if (live > at->most) at->most = live;
   return true;
 }
 
 static int by_most(const void *a, const void *b, void *data) {
   const counter *c = data;
   uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-  if (c->most[one] != c->most[other]) return c->most[one] < c->most[other] ? 1 : -1;
-  return lh_compare_lines(&c->keys.lines[one], &c->keys.lines[other]);
+  return LH_MORE(c->of[one].most, c->of[other].most)
+             ?: lh_compare_lines(&c->keys.lines[one], &c->keys.lines[other]);
 }
 
 static bool choose_lines(counter *c, size_t most_sites) {
@@ -49,14 +54,14 @@ static bool choose_lines(counter *c, size_t most_sites) {
   if (!order) return false;
   size_t n = 0;
   for (uint32_t i = 0; i < c->keys.n_lines; i++)
-    if (c->most[i] > 0) order[n++] = i;
+    if (c->of[i].most > 0) order[n++] = i;
   if (n > 1) qsort_r(order, n, sizeof *order, by_most, c);
   size_t shown = n > most_sites ? most_sites : n;
   out->sites = lh_alloc_zeroed(shown + 1, sizeof *out->sites);
   c->slots = lh_alloc_zeroed(shown + 1, sizeof *c->slots);
   out->n_sites = out->sites ? shown + (n > shown) : 0;
   for (size_t i = 0; out->sites && i < n; i++) {
-    c->slot_of[order[i]] = (uint32_t)(i < shown ? i : shown);
+    c->of[order[i]].slot = (uint32_t)(i < shown ? i : shown);
     if (i < shown) out->sites[i].site = c->keys.lines[order[i]].site;
   }
   if (out->sites && n > shown) out->sites[shown].n_others = n - shown;
@@ -93,7 +98,7 @@ static void note_peak(counter *c, uint64_t time_ns) {
 }
 
 static lh_sum *sum_of(counter *c, lh_stack_id stack) {
-  return &c->slots[c->slot_of[c->keys.of_stack[stack]]];
+  return &c->slots[c->of[c->keys.of_stack[stack]].slot];
 }
 
 static bool see_moments(const lh_event *event, void *data) {
@@ -143,42 +148,24 @@ static int fill(counter *c, lh_profile *profile, size_t n_moments, lh_error *err
   return code;
 }
 
-/* ==================================================================================== */
-
-static bool begin(counter *c) {
-  c->live = lh_alloc_zeroed(c->keys.n_lines, sizeof *c->live);
-  c->most = lh_alloc_zeroed(c->keys.n_lines, sizeof *c->most);
-  c->slot_of = lh_alloc_zeroed(c->keys.n_lines, sizeof *c->slot_of);
-  return c->live && c->most && c->slot_of;
-}
-
-static void end(counter *c) {
-  lh_free(c->live);
-  lh_free(c->most);
-  lh_free(c->slot_of);
-  lh_free(c->slots);
-  lh_line_keys_free(&c->keys);
-}
-
 int lh_tally_timeline(lh_profile *profile, size_t n_moments, size_t n_sites, lh_timeline *out,
                       lh_error *error) {
   counter c = {.out = out};
-  bool failed = false;
   *out = (lh_timeline){0};
   int code = lh_line_keys_make(lh_profile_sites(profile), &c.keys, error);
-  if (code == 0 && !begin(&c)) code = lh_fail_memory(error, "counting over time");
-  if (code == 0) code = lh_tally_events(profile, "plot", see_most, &c, &failed, error);
+  if (code == 0) c.of = lh_alloc_zeroed(c.keys.n_lines, sizeof *c.of);
+  if (code == 0 && !c.of) code = lh_fail_memory(error, "counting over time");
+  if (code == 0) code = lh_tally_events(profile, "plot", see_most, &c, error);
   if (code == 0 && !choose_lines(&c, n_sites)) code = lh_fail_memory(error, "counting over time");
   if (code == 0) code = fill(&c, profile, n_moments, error);
-  end(&c);
+  LH_FREE_ALL(c.of, c.slots);
+  lh_line_keys_free(&c.keys);
   if (code < 0) lh_timeline_free(out);
   return code;
 }
 
 void lh_timeline_free(lh_timeline *timeline) {
   for (size_t i = 0; i < timeline->n_sites; i++) lh_free(timeline->sites[i].bytes);
-  lh_free(timeline->sites);
-  lh_free(timeline->heap_bytes);
-  lh_free(timeline->old_bytes);
+  LH_FREE_ALL(timeline->sites, timeline->heap_bytes, timeline->old_bytes);
   *timeline = (lh_timeline){0};
 }

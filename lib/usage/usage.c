@@ -132,21 +132,23 @@ static lh_usage_row *row_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
   return row;
 }
 
-static void add_made(lh_amounts *c, const lh_event *event) {
+static void add_sample(lh_amounts *c, const lh_event *event) {
   double bytes = (double)event->bytes;
-  if (event->type != LH_EVENT_PART) c->objects += event->weight;
-  c->made += event->weight;
-  c->made_bytes += event->weight * bytes;
   c->samples += 1;
   c->variance += event->weight * (event->weight - 1) * bytes * bytes;
 }
 
+static void add_made(lh_amounts *c, const lh_event *event) {
+  if (event->type != LH_EVENT_PART) c->objects += event->weight;
+  c->made += event->weight;
+  c->made_bytes += event->weight * (double)event->bytes;
+  add_sample(c, event);
+}
+
 static void add_resized(lh_amounts *c, const lh_event *event) {
-  double bytes = (double)event->bytes;
   c->resized += event->weight;
-  c->resized_bytes += event->weight * bytes;
-  c->samples += 1;
-  c->variance += event->weight * (event->weight - 1) * bytes * bytes;
+  c->resized_bytes += event->weight * (double)event->bytes;
+  add_sample(c, event);
 }
 
 static void add_replaced(lh_amounts *c, const lh_event *event) {
@@ -161,9 +163,8 @@ static void add_older(lh_amounts *c, const lh_event *event) {
 }
 
 static void add_freed(lh_amounts *c, const lh_event *event) {
-  double bytes = event->weight * (double)event->old_bytes;
   c->freed += event->weight;
-  c->freed_bytes += bytes;
+  c->freed_bytes += event->weight * (double)event->old_bytes;
   c->ages_bytes += event->weight * (double)event->age_bytes;
 }
 
@@ -425,11 +426,7 @@ static bool is_unattributed(const lh_sites *sites, lh_stack_id stack) {
 
 /* Returns unused capacity. No rows are added later, so deaths can point into the ages. */
 static void finish_rows(lh_usage *usage) {
-  lh_usage_row *rows = lh_realloc(usage->rows, usage->n + 1, sizeof *rows);
-  if (rows) {
-    usage->rows = rows;
-    usage->capacity = usage->n + 1;
-  }
+  (void)lh_fit(&usage->rows, usage->n, &usage->capacity, sizeof *usage->rows);
   for (size_t i = 0; i < usage->n; i++) {
     lh_usage_row *row = &usage->rows[i];
     if (row->ages > 0) row->amounts.deaths = lh_ages_at(&usage->ages, &row->ages);
@@ -454,34 +451,28 @@ static void add_up(lh_usage *usage) {
 int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *query,
                  lh_error *error) {
   uint32_t n_stacks = lh_n_stacks(lh_profile_sites(profile));
-  lh_usage *usage = lh_alloc_zeroed(1, sizeof *usage);
+  lh_usage *usage = *out = lh_alloc_zeroed(1, sizeof *usage);
   if (usage) usage->first = lh_alloc_zeroed((size_t)n_stacks + 1, sizeof *usage->first);
-  int code = LH_OK;
-  *out = NULL;
-  if (!usage || !usage->first) {
-    code = lh_fail_memory(error, "counting what was allocated");
-    goto out;
+  int code = usage && usage->first ? LH_OK : lh_fail_memory(error, "counting what was allocated");
+  if (code == LH_OK) {
+    usage->profile = profile;
+    usage->query = *query;
+    usage->n_stacks = n_stacks;
+    code = (lh_profile_about(profile)->is_aggregate ? take_counts : replay)(usage, error);
   }
-  usage->profile = profile;
-  usage->query = *query;
-  usage->n_stacks = n_stacks;
-  code = (lh_profile_about(profile)->is_aggregate ? take_counts : replay)(usage, error);
-  if (code != LH_OK) goto out;
-  finish_rows(usage);
-  add_up(usage);
-  *out = usage;
-  usage = NULL;
-out:
+  if (code == LH_OK) {
+    finish_rows(usage);
+    add_up(usage);
+    return LH_OK;
+  }
   lh_usage_free(usage);
+  *out = NULL;
   return code;
 }
 
 void lh_usage_free(lh_usage *usage) {
   if (!usage) return;
-  lh_free(usage->first);
-  lh_free(usage->rows);
-  lh_free(usage->ages.list);
-  lh_free(usage);
+  LH_FREE_ALL(usage->first, usage->rows, usage->ages.list, usage);
 }
 
 /* ==== Is anything in the interval? ================================================== */

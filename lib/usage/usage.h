@@ -15,7 +15,7 @@
 #define LUAHEAP_USAGE_H
 
 #include "base.h"
-#include "name/map.h"
+#include "name/allocated.h"
 #include "usage/answers.h"
 
 /* Sums of rows. Sampled profiles give estimates, hence no integers. A resized block counts as
@@ -78,28 +78,6 @@ double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
 /* ==================================================================================== */
 
-static inline int lh_compare_numbers(uint64_t a, uint64_t b) {
-  return (a > b) - (a < b);
-}
-
-static inline bool lh_stack_is_in(const lh_sites *sites, lh_stack_id stack) {
-  return stack != 0 && stack <= lh_n_stacks(sites);
-}
-
-/* Groups sites with equal contents; by site, function or file. Initialize all but `by` with 0. */
-typedef struct lh_site_groups {
-  lh_usage_by by;
-  lh_shared_names names;
-  lh_map numbers;    /* of the groups, by the words that their sites share */
-  uint32_t *of_site; /* 1 + the number of its group; 0: not computed */
-  uint32_t n;
-  bool failed; /* out of memory: each answer is LH_NO_NUMBER */
-} lh_site_groups;
-
-/* The group of a stack's site. Groups are numbered 0, 1, 2 ... in the order of the calls. */
-uint32_t lh_group_of_site(lh_site_groups *groups, const lh_sites *sites, lh_stack_id stack);
-void lh_site_groups_free(lh_site_groups *groups);
-
 /* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 
 /* A sum that may be negative for a while. Exact counts are apart from sampled estimates, since a
@@ -117,10 +95,7 @@ static inline void lh_sum_add(lh_sum *sum, uint64_t n, double weight) {
 }
 
 static inline void lh_sum_subtract(lh_sum *sum, uint64_t n, double weight) {
-  if (weight == 1.0)
-    sum->whole -= n;
-  else
-    sum->part -= (double)n * weight;
+  lh_sum_add(sum, weight == 1.0 ? 0 - n : n, weight == 1.0 ? 1.0 : -weight);
 }
 
 /* Rounded and clamped to 0..INT64_MAX: a damaged file can exceed both limits. */
@@ -140,9 +115,8 @@ void lh_line_keys_free(lh_line_keys *keys);
 int lh_compare_lines(const lh_line *a, const lh_line *b);
 
 /* Replays `profile` into `see`. LH_EARGUMENT if it is an aggregate: the message names the report,
-** `what`. `see` sets *failed when memory runs out. */
+** `what`. */
 int lh_tally_events(lh_profile *profile, const char *what,
-                    bool (*see)(const lh_event *event, void *data), void *data, const bool *failed,
-                    lh_error *error);
+                    bool (*see)(const lh_event *event, void *data), void *data, lh_error *error);
 
 #endif

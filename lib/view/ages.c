@@ -87,8 +87,7 @@ typedef struct candidate {
 
 static int compare_candidates(const void *left, const void *right) {
   const candidate *a = left, *b = right;
-  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
-  return (a->which > b->which) - (a->which < b->which);
+  return LH_MORE(a->bytes, b->bytes) ?: LH_LESS(a->which, b->which);
 }
 
 /* Sorts by bytes; the first labels->n get labels. */
@@ -194,8 +193,7 @@ static bool label_places(lh_labels *labels, const lh_snapshot *snapshot) {
     if (list[i].bytes > 0) list[n_used++] = (candidate){list[i].bytes, i};
   ok = ok && begin_list(labels, list, n_used) && name_places(labels, &places, list, label_of) &&
        label_objects(labels, &places, label_of);
-  lh_free(list);
-  lh_free(label_of);
+  LH_FREE_ALL(list, label_of);
   lh_places_free(&places);
   return ok;
 }
@@ -210,8 +208,7 @@ static bool labels_make(lh_labels *labels, const lh_snapshot *snapshot, lh_age_c
 }
 
 static void labels_free(lh_labels *labels) {
-  lh_free(labels->list);
-  lh_free(labels->of);
+  LH_FREE_ALL(labels->list, labels->of);
   lh_strings_free(&labels->paths);
 }
 
@@ -307,9 +304,7 @@ static bool fill_chunks(lh_chunks *chunks, const lh_snapshot *snapshot) {
 static void free_chunks(lh_chunks *chunks) {
   if (!chunks) return;
   labels_free(&chunks->labels);
-  lh_free(chunks->first);
-  lh_free(chunks->sums);
-  lh_free(chunks);
+  LH_FREE_ALL(chunks->first, chunks->sums, chunks);
 }
 
 static lh_chunks *make_chunks(const lh_snapshot *snapshot, lh_age_chart_by by) {
@@ -369,10 +364,7 @@ const char *lh_age_chart_by_name(lh_age_chart_by by) {
 }
 
 void lh_age_chart_free(lh_age_chart *ages) {
-  lh_free(ages->begins);
-  lh_free(ages->bins);
-  lh_free(ages->layers);
-  lh_free(ages->layer_bins);
+  LH_FREE_ALL(ages->begins, ages->bins, ages->layers, ages->layer_bins);
   *ages = (lh_age_chart){0};
 }
 
@@ -385,8 +377,7 @@ static const lh_count *tally_of(const drawing *d, uint32_t label) {
 static int compare_labels(const void *left, const void *right, void *payload) {
   uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
   uint64_t x = tally_of(payload, a)->bytes, y = tally_of(payload, b)->bytes;
-  if (x != y) return x > y ? -1 : 1;
-  return (a > b) - (a < b);
+  return LH_MORE(x, y) ?: LH_LESS(a, b);
 }
 
 static void tally(drawing *d, uint64_t since, uint64_t until) {
@@ -504,9 +495,7 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
   bool ok = begin(&d, query) && make_layers(&d, query);
   for (size_t i = 0; ok && i < out->n_bins; i++) fill_bin(&d, i);
   if (ok && out->layers[out->n_layers - 1].all.objects == 0) out->n_layers--;
-  lh_free(d.tallies);
-  lh_free(d.layer_of);
-  lh_free(d.ranked);
+  LH_FREE_ALL(d.tallies, d.layer_of, d.ranked);
   if (ok) return LH_OK;
   lh_age_chart_free(out);
   return lh_fail_memory(error, "making a timeline");

@@ -341,8 +341,7 @@ static bool is_left(filtering *c, const lh_object_field *f) {
 /* ==================================================================================== */
 
 static void free_rows(field_rows *rows) {
-  lh_free(rows->filter);
-  lh_free(rows->rows);
+  LH_FREE_ALL(rows->filter, rows->rows);
   *rows = (field_rows){0};
 }
 

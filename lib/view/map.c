@@ -158,9 +158,7 @@ static void sum_up(const lh_snapshot *s, lh_map_order *map_order) {
 }
 
 static void free_map_order(lh_map_order *map_order) {
-  lh_free(map_order->order);
-  lh_free(map_order->before);
-  lh_free(map_order);
+  LH_FREE_ALL(map_order->order, map_order->before, map_order);
 }
 
 /* Sorts the objects, once. LH_EMEMORY. The order is freed with the snapshot. */
@@ -438,8 +436,6 @@ int lh_find_memory_map(lh_snapshot *s, const lh_map_query *query, lh_memory_map 
 }
 
 void lh_memory_map_free(lh_memory_map *map) {
-  lh_free(map->regions);
-  lh_free(map->cells);
-  lh_free(map->objects);
+  LH_FREE_ALL(map->regions, map->cells, map->objects);
   *map = (lh_memory_map){0};
 }

@@ -445,8 +445,7 @@ static bool pick_tiles(const asked_tree *tree, uint32_t top, const lh_tiles_quer
   picking p = {.tree = tree, .query = query, .out = out};
   bool ok =
       show(&p, top, 0) && open_tile(&p, 0) && show_biggest(&p) && show_single(&p) && add_tiles(&p);
-  lh_free(p.list);
-  lh_free(p.waiting);
+  LH_FREE_ALL(p.list, p.waiting);
   lh_ranking_free(&p.next);
   lh_ranking_free(&p.below.best);
   lh_free(p.below.members);
@@ -547,8 +546,7 @@ int lh_find_tiles(lh_snapshot *snapshot, const lh_tiles_query *query, lh_tiles *
 }
 
 void lh_tiles_free(lh_tiles *tiles) {
-  lh_free(tiles->list);
-  lh_free(tiles->above);
+  LH_FREE_ALL(tiles->list, tiles->above);
   *tiles = (lh_tiles){0};
 }
 

@@ -202,8 +202,7 @@ static bool make_places(grouping *g) {
 }
 
 static void settle_places(lh_places *places) {
-  lh_free(places->met.list);
-  lh_free(places->of_spot);
+  LH_FREE_ALL(places->met.list, places->of_spot);
   lh_map_free(&places->by_at);
   *places = (lh_places){.texts = places->texts, .list = places->list, .n = places->n};
 }
@@ -212,11 +211,7 @@ static void free_groups(lh_group_tree *tree) {
   if (!tree) return;
   lh_places_free(&tree->places);
   lh_map_free(&tree->by_fingerprint);
-  lh_free(tree->list);
-  lh_free(tree->of);
-  lh_free(tree->first);
-  lh_free(tree->below);
-  lh_free(tree);
+  LH_FREE_ALL(tree->list, tree->of, tree->first, tree->below, tree);
 }
 
 static lh_group_tree *make_groups(lh_snapshot *snapshot, const lh_lists *lists, bool of_places) {
@@ -284,9 +279,7 @@ int lh_trees_find_modules(lh_trees *trees, lh_snapshot *snapshot, lh_error *erro
 /* ==== Sums of an interval ========================================================= */
 
 static void free_sums(lh_sums *sums) {
-  lh_free(sums->of_object);
-  lh_free(sums->of_group[0]);
-  lh_free(sums->of_group[1]);
+  LH_FREE_ALL(sums->of_object, sums->of_group[0], sums->of_group[1]);
   *sums = (lh_sums){0};
 }
 
