@@ -134,7 +134,9 @@ static bool is_lookup(const lh_growing *g) {
 static lh_prospect prospect_of(const lh_ages *a, const lh_growing *g) {
   const lh_snapshot *snapshot = a->snapshot;
   lh_id holder = g->is_list ? lh_naming_parent(snapshot, g->id) : g->id;
-  const lh_filling filling = {.aged = g->aged,
+  const lh_filling filling = {.elements = g->alike,
+                              .aged = g->aged,
+                              .by_marks = a->history->by_marks,
                               .since_first_mark = g->since_first_mark,
                               .heap_since_first_mark = a->since_first_mark,
                               .in_one_go = g->in_one_go,

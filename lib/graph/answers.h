@@ -40,6 +40,10 @@ typedef enum lh_prospect {
 **
 ** LH_BOUNDED: a full cache, a ring or a store of sessions is young. The younger half has four times
 ** as many objects or more, by intervals and by the clock, and the holder had other objects before.
+** Intervals of which the whole heap has nothing are left out, since the program may have been idle:
+** unless they are the older half, nothing is older, and they took a quarter of the younger half's
+** time. Then all that was made in them is gone; and what would be LH_GROWS is LH_MAY_GROW, since a
+** ring that lasts for some intervals looks the same.
 ** Or the collection has filled up: the older half has four times as many, unlike the whole heap,
 ** and some are older than the first mark.
 **

@@ -291,7 +291,8 @@ bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n
 /* ==== verdict.c ===================================================================== */
 
 typedef struct lh_filling {
-  uint64_t aged;                /* elements with an age */
+  uint64_t elements, aged;      /* of these, the ones with an age, each once */
+  bool by_marks;                /* a mark is older than the snapshot's own */
   uint64_t since_first_mark;    /* elements younger than the first mark */
   double heap_since_first_mark; /* share of all reachable objects younger than it */
   bool in_one_go;               /* while next to nothing else was allocated */

@@ -2,8 +2,8 @@
 ** verdict.c - judges whether a collection grows, may grow, is bounded or was filled once.
 **
 ** From one snapshot: by the ages of its objects and by a nearby limit. From several: by the changes
-** of a figure. A collection was filled once if chance would give it younger elements, but it has
-** none. All reports use these verdicts.
+** of a figure. A collection was filled once if no element is younger than the first mark, or if
+** chance would give it younger elements, but it has none. All reports use these verdicts.
 */
 #include "graph.h"
 
@@ -21,7 +21,10 @@
 
 bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *f) {
   double aged = (double)f->aged;
-  if (f->since_first_mark == 0 && aged * f->heap_since_first_mark >= EXPECTED) return true;
+  /* What has many references to a few old objects may have more of these references since. */
+  bool all_are_older = f->by_marks && 2 * f->aged >= f->elements;
+  if (f->since_first_mark == 0 && (all_are_older || aged * f->heap_since_first_mark >= EXPECTED))
+    return true;
   if (f->in_one_go) return f->younger >= LEAST_YOUNGER && aged * f->younger >= EXPECTED;
   return f->younger >= LEAST_YOUNGER_LATER && aged * f->younger >= EXPECTED_LATER &&
          (double)f->bytes < LARGE_SHARE * (double)snapshot->reach.reachable_bytes;
@@ -29,7 +32,7 @@ bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *f) {
 
 /* ==== One snapshot: does it grow? =================================================== */
 
-/* Half of the intervals since the first mark that have live objects. */
+/* Half of the intervals since the first mark. */
 typedef struct half {
   unsigned n;
   double seconds, objects; /* of the whole heap */
@@ -38,17 +41,18 @@ typedef struct half {
 
 typedef struct spread {
   half older, younger;
-  unsigned n, n_empty;  /* intervals; intervals without objects of the collection */
+  unsigned n, n_empty;  /* intervals counted; these without objects of the collection */
   uint64_t all, before; /* in all spans; before the first mark */
   unsigned first;       /* the first span since then with objects of the collection */
   bool goes_on;         /* the last interval has some */
 } spread;
 
-static spread spread_of(const lh_history *history, const uint64_t *ages) {
+/* An interval of which the whole heap has no object counts only if `with_gone`. */
+static spread spread_of(const lh_history *history, const uint64_t *ages, bool with_gone) {
   spread s = {.all = ages[0], .before = ages[0], .first = history->n};
-  for (unsigned i = 1; i < history->n; i++) s.n += history->objects[i] > 0;
+  for (unsigned i = 1; i < history->n; i++) s.n += with_gone || history->objects[i] > 0;
   for (unsigned i = 1; i < history->n; i++) {
-    if (history->objects[i] == 0) continue;
+    if (history->objects[i] == 0 && !with_gone) continue;
     half *to = s.older.n < s.n / 2 ? &s.older : &s.younger;
     to->n++;
     to->seconds += history->seconds[i];
@@ -99,14 +103,25 @@ static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, cons
   return lh_epoch(snapshot, holder) < 1 + (s->first - 1) * (n - 1) / (history->n - 1);
 }
 
+/* Is all of it from the younger half of all intervals, if the older half was no shorter than a
+** quarter of that? */
+static bool has_turned_over(const lh_history *history, const uint64_t *ages) {
+  spread s = spread_of(history, ages, true);
+  return s.n >= 2 && s.before == 0 && s.older.here == 0 && s.older.seconds > 0 &&
+         4 * s.older.seconds >= s.younger.seconds;
+}
+
 lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
                                 const uint64_t ages[LH_SPANS], lh_id holder) {
-  spread s = spread_of(history, ages);
-  if (!history->by_marks || s.n < 2 || s.all < LH_LEAST_AGED || s.all == s.before)
-    return LH_MAY_GROW;
-  if (is_steady(&s)) return LH_GROWS;
-  if (is_more(&s.younger, &s.older) && lets_go(snapshot, history, &s, holder)) return LH_BOUNDED;
-  return has_filled_up(&s) ? LH_BOUNDED : LH_MAY_GROW;
+  spread s = spread_of(history, ages, false);
+  bool has_halves = s.n >= 2;
+  if (!history->by_marks || s.all < LH_LEAST_AGED || s.all == s.before) return LH_MAY_GROW;
+  bool may_be_young = lets_go(snapshot, history, &s, holder);
+  bool turned_over = may_be_young && has_turned_over(history, ages);
+  if (has_halves && is_steady(&s)) return turned_over ? LH_MAY_GROW : LH_GROWS;
+  if (turned_over) return LH_BOUNDED;
+  if (has_halves && may_be_young && is_more(&s.younger, &s.older)) return LH_BOUNDED;
+  return has_halves && has_filled_up(&s) ? LH_BOUNDED : LH_MAY_GROW;
 }
 
 lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound) {

@@ -186,6 +186,25 @@ describe("heaptop says first", function()
     assert.equal("_G.words", answer.big[1].held_by)
   end)
 
+  it("that nothing leaks of what was there at the first mark, where nothing else stays", function()
+    local answer = leaks([[
+      checks, keywords = {}, {}
+      for i = 1, 18 do checks[#checks + 1] = {name = "check " .. i, text = ("t"):rep(90) .. i} end
+      for i = 1, 30 do keywords["word" .. ("x"):rep(i)] = true end
+      function serve() local _ = {tick} end]])
+    assert.same({0, 0, 0}, {answer.total_leaks, answer.total_certain, answer.total_likely})
+  end)
+
+  it("that a list of a few old objects may grow, though they are all from before the first mark",
+     function()
+    local answer = leaks([[
+      local colours, log = {{"red"}, {"green"}, {"blue"}}, {}
+      _G.log = log
+      function serve() log[#log + 1] = colours[tick % 3 + 1] end]])
+    local row = row_of(answer, "_G.log")
+    assert.same({"may grow", 1300}, {row.prospect, row.objects})
+  end)
+
   it("that it may grow where little was done in the end", function()
     local answer = leaks("all = {} function serve() all[tick] = {text = 't' .. tick} end",
                          10, 1000, 10)
