@@ -42,6 +42,7 @@ static void one_long_source(forge *f, unsigned n) {
     family_empty_proto(f, 2 + 2 * i, name(0), i);
   }
   memset(text, 'x', size);
+  text[0] = '@';
   text[size] = '\0';
   forge_string(f, name(0), text);
   free(text);
