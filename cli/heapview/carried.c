@@ -310,14 +310,15 @@ static void carry_plain(report *r, const char *key, size_t in) {
   cut(&r->keys, 0);
 }
 
-/* Adds each answer on its own, except those of the first page. */
-static void carry_each(report *r, const char *list, size_t in) {
+/* Adds each answer on its own, except those of the first page: a piece that ends between the answers
+** of one page takes less memory. */
+static void carry_each(report *r, const char *list, size_t in, added more) {
   char *copy = cli_must(strdup(list)), *rest = copy;
   for (char *key; (key = strsep(&rest, " ")) != NULL;) {
     bool is_told = false;
     for (const char *const *told = view_verdict(r->v); *told != NULL; told++)
-      is_told |= strcmp(*told, key) == 0;
-    if (!is_told) (void)carry(r, key, in, (added){0});
+      is_told |= more.n == 0 && strcmp(*told, key) == 0;
+    if (!is_told) (void)carry(r, key, in, more);
   }
   free(copy);
 }
@@ -343,7 +344,7 @@ static void carry_interval(report *r, uint64_t since, uint64_t until) {
   snprintf(to, sizeof to, "%llu", (unsigned long long)until);
   if (since > 0) ends = with(ends, "since", from);
   if (until < lh_position_count(r->v->snapshots[in])) ends = with(ends, "until", to);
-  (void)carry(r, OF_INTERVAL, in, ends);
+  carry_each(r, OF_INTERVAL, in, ends);
 }
 
 /* Intervals between marks of the last snapshot, its start and end; the shortest first. */
@@ -364,11 +365,11 @@ static void carry_intervals(report *r) {
 /* The first answers of the other pages. */
 static void carry_tops(report *r) {
   size_t n = r->v->n, last = n > 0 ? n - 1 : 0;
-  if (r->v->usage != NULL) carry_each(r, OF_PROFILE, last);
-  if (n > 1) carry_each(r, OF_ALL, last);
+  if (r->v->usage != NULL) carry_each(r, OF_PROFILE, last, (added){0});
+  if (n > 1) carry_each(r, OF_ALL, last, (added){0});
   for (size_t in = n; in-- > 0;) {
-    carry_each(r, OF_SNAPSHOT, in);
-    if (n > 1) carry_each(r, OF_SEVERAL, in);
+    carry_each(r, OF_SNAPSHOT, in, (added){0});
+    if (n > 1) carry_each(r, OF_SEVERAL, in, (added){0});
     if (in < last) carry_verdict(r, in);
   }
   if (n > 0) carry_intervals(r);

@@ -78,7 +78,7 @@ bool lh_folder_begin(lh_folder *folder, const lh_snapshot *snapshot, lh_place_tr
 }
 
 static void free_maps(lh_folder *folder) {
-  LH_FREE_MAPS(&folder->interned, &folder->memo, &folder->known_steps, &folder->holders);
+  LH_FREE_MAPS(&folder->interned, &folder->memo, &folder->known_steps);
 }
 
 void lh_folder_settle(lh_folder *folder) {
@@ -287,11 +287,10 @@ static uint32_t *common_step(lh_folder *folder, const lh_edge *edge, bool *is_on
   return lh_map_at_words(&folder->known_steps, words, 4);
 }
 
-/* The step into a weak table has the table's path in its text, which is slow, so it is memoized. */
+/* The tree remembers the steps into weak tables. */
 static uint32_t step_of(lh_folder *folder, const lh_edge *edge) {
-  bool is_one = edge->kind == LH_EDGE_EPHEMERON;
-  uint32_t *known =
-      is_one ? lh_map_at(&folder->holders, edge->holder) : common_step(folder, edge, &is_one);
+  bool is_one = false;
+  uint32_t *known = edge->kind == LH_EDGE_EPHEMERON ? NULL : common_step(folder, edge, &is_one);
   if (!is_one) return lh_step_of_edge(folder->tree, folder->snapshot, edge);
   if (!known) return LH_NO_NUMBER;
   if (*known == LH_NO_NUMBER) *known = lh_step_of_edge(folder->tree, folder->snapshot, edge);

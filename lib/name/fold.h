@@ -34,7 +34,6 @@ typedef struct lh_folder {
   lh_map interned;
   lh_map memo;        /* steps from table to value */
   lh_map known_steps; /* other steps, by the parts of their texts */
-  lh_map holders;     /* weak table -> its step */
   uint32_t any_key;
   lh_fold_state *states;
   size_t n_states, capacity;

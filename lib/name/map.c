@@ -7,6 +7,8 @@
 
 /* ==== Numbers under keys ============================================================ */
 
+enum { FIRST_SLOTS = 16, FIRST_RANDOM_SLOTS = 128 };
+
 /* Without the seed, from which the factor is made, nobody finds two keys that collide. */
 static inline uint64_t hash_of(const lh_map *map, const uint64_t *words, size_t n_words) {
   uint64_t hash = map->seed;
@@ -32,20 +34,25 @@ static inline uint32_t *find_slot(const lh_map *map, const uint64_t *words, size
   return &map->slots[at];
 }
 
+/* A map of few keys has a known seed: 32 keys that collide cost little, and a random seed costs
+** more than they do. */
+static void choose_seed(lh_map *map, size_t n_slots) {
+  if (n_slots != FIRST_SLOTS && n_slots != FIRST_RANDOM_SLOTS) return;
+  map->seed = n_slots == FIRST_SLOTS ? 0 : lh_random_seed();
+  map->factor = lh_hash(&map->seed, sizeof map->seed, 0) | 1;
+}
+
 /* Doubles the slots, with room for keys in half of them. On failure the map is unchanged. */
 static bool grow_slots(lh_map *map, size_t n_words) {
-  size_t n_slots = map->n_slots ? map->n_slots * 2 : 16;
+  size_t n_slots = map->n_slots ? map->n_slots * 2 : FIRST_SLOTS;
   if (n_slots > UINT32_MAX) return false;
-  if (map->n_slots == 0) {
-    map->seed = lh_random_seed();
-    map->factor = lh_hash(&map->seed, sizeof map->seed, 0) | 1;
-  }
   uint64_t *keys = lh_realloc(map->keys, n_slots / 2, n_words * sizeof *keys);
   if (keys) map->keys = keys;
   uint32_t *values = keys ? lh_realloc(map->values, n_slots / 2, sizeof *values) : NULL;
   if (values) map->values = values;
   uint32_t *slots = values ? lh_alloc_zeroed(n_slots, sizeof *slots) : NULL;
   if (!slots) return false;
+  choose_seed(map, n_slots);
   lh_free(map->slots);
   map->slots = slots;
   map->n_slots = n_slots;

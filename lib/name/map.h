@@ -1,8 +1,9 @@
 /*
 ** map.h - hash tables from 64-bit words to 32-bit numbers, and from strings to numbers 0, 1, 2 ...
 **
-** Private to the library. Any key is legal, because most come from a file. Each table has a new
-** random seed, so that nobody can prepare a file whose keys collide. No result depends on it.
+** Private to the library. Any key is legal, because most come from a file. Each table
+** of more than 32 keys has a new random seed, so that nobody can prepare a file whose keys collide.
+** No result depends on it.
 */
 #ifndef LUAHEAP_MAP_H
 #define LUAHEAP_MAP_H

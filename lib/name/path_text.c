@@ -169,8 +169,8 @@ static uint8_t kind_of_step(const lh_edge *edge, lh_form form) {
 static uint32_t place_of_path(lh_place_tree *tree, const lh_snapshot *snapshot,
                               const lh_path *path);
 
-static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh_id holder,
-                            lh_place_step step) {
+static uint32_t make_step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh_id holder,
+                                 lh_place_step step) {
   lh_edge steps[MAX_HOLDER_STEPS];
   lh_path path = {holder_path(snapshot, holder, steps), steps};
   lh_text label = {0}, stable = {0};
@@ -186,6 +186,19 @@ static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh
   lh_place_text(tree, step.holder, &label);
   lh_place_text(tree, same, &stable);
   return lh_intern_step(tree, step, &label, &stable);
+}
+
+/* The tree remembers the step, because many paths may lead through one weak table, whose own path
+** is folded for it. */
+static uint32_t step_around(lh_place_tree *tree, const lh_snapshot *snapshot, lh_id holder,
+                            lh_place_step step) {
+  uint64_t key = (uint64_t)holder << 32 | (uint64_t)step.kind << 1 | step.phrase;
+  uint32_t known = lh_map_get(&tree->around, key);
+  if (known != LH_NO_NUMBER) return known;
+  uint32_t made = make_step_around(tree, snapshot, holder, step);
+  uint32_t *slot = made != LH_NO_NUMBER ? lh_map_at(&tree->around, key) : NULL;
+  if (!slot) return LH_NO_NUMBER;
+  return *slot = made;
 }
 
 uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const lh_edge *edge) {

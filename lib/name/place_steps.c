@@ -9,7 +9,7 @@
 void lh_place_tree_free(lh_place_tree *tree) {
   lh_strings_free(&tree->texts);
   LH_FREE_ALL(tree->steps, tree->list, tree->bodies);
-  LH_FREE_MAPS(&tree->step_of, &tree->place_of);
+  LH_FREE_MAPS(&tree->step_of, &tree->place_of, &tree->around);
   *tree = (lh_place_tree){0};
 }
 

@@ -62,6 +62,7 @@ typedef struct lh_place_tree {
   uint32_t *bodies;
   size_t n_steps, step_capacity, n, capacity, n_bodies, body_capacity;
   lh_map step_of, place_of;
+  lh_map around; /* weak table -> the step through it */
 } lh_place_tree;
 
 /* Functions that make a place return LH_NO_NUMBER also if the parent is that; LH_NO_PLACE: none. */

@@ -3,6 +3,7 @@
 */
 #include "report/report.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct tiles_result {
@@ -124,7 +125,8 @@ static const lh_table tiles_answer = LH_TABLE_OF(
             "in preorder, biggest first; those below a row add up to it"));
 #undef ROW
 
-/* The tile of request->of, else of request->id. `limit` and `depth` are defaults. */
+/* The tile of request->of, else of request->id. `limit` and `depth` are defaults. The key of an id
+** is its header's address: lh_find_address finds it for any number of user values. */
 static int find_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_by by, size_t limit,
                       uint32_t depth, tiles_result *out, lh_error *error) {
   enum { MOST_TILES = 20000, MOST_DEPTH = 1000 };
@@ -135,8 +137,10 @@ static int find_tiles(lh_snapshot *snapshot, const lh_request *request, lh_tree_
                           .interval = LH_EVER,
                           .first = request->n_snapshots > 0 ? request->snapshots[0] : NULL,
                           .before = request->before};
-  const lh_number address = lh_address_text(snapshot, request->id);
-  if (!query.of && request->id != LH_ROOT) query.of = address.text;
+  char header[LH_TILE_KEY_BYTES];
+  (void)snprintf(header, sizeof header, "0x%llx",
+                 (unsigned long long)lh_address_of(snapshot, request->id));
+  if (!query.of && request->id != LH_ROOT) query.of = header;
   if (request->has_interval) query.interval = request->interval;
   if (request->has_limit) query.limit = request->limit;
   if (query.limit == 0 || query.limit > MOST_TILES) query.limit = MOST_TILES;

@@ -4,6 +4,9 @@
 */
 #include "families.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define at family_at
 #define name family_name
 
@@ -26,6 +29,23 @@ static void sources(forge *f, unsigned n) {
     family_empty_proto(f, 2 + 2 * i, name(i), 1);
     family_string(f, i, "@lib/f%x.lua", i);
   }
+  family_globals(f, 0);
+}
+
+/* Functions of one source, which is a text of many bytes for each of them. */
+static void one_long_source(forge *f, unsigned n) {
+  const size_t size = 64 * (size_t)n;
+  char *text = malloc(size + 1);
+  family_array(f, 0, 1, n, 2);
+  for (unsigned i = 0; i < n; i++) {
+    family_closure(f, 1 + 2 * i, at(2 + 2 * i), 0);
+    family_empty_proto(f, 2 + 2 * i, name(0), i);
+  }
+  memset(text, 'x', size);
+  text[0] = '@';
+  text[size] = '\0';
+  forge_string(f, name(0), text);
+  free(text);
   family_globals(f, 0);
 }
 
@@ -323,6 +343,7 @@ const heap_family families_of_values[] = {
     {"functions", functions, 0},
     {"functions of one place", functions_of_one_place, 0},
     {"sources", sources, 0},
+    {"one long source", one_long_source, 0},
     {"upvalues", upvalues, 0},
     {"a great prototype", great_proto, 0},
     {"prototypes in each other", nested_protos, 0},

@@ -3,6 +3,7 @@
 */
 #include "work.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #if defined __clang__
@@ -34,7 +35,11 @@ static void read_row(lh_report *report, const lh_table *table, const void *row) 
 
 void work_ask(const char *question, lh_snapshot *snapshot, const lh_request *request) {
   lh_report report;
-  if (lh_ask(&report, lh_find_question(question), snapshot, request, NULL) != LH_OK) abort();
+  lh_error err;
+  if (lh_ask(&report, lh_find_question(question), snapshot, request, &err) != LH_OK) {
+    fprintf(stderr, "%s of object %u: %s\n", question, request->id, err.message);
+    abort();
+  }
   lh_free(lh_report_text(&report, "s"));
   read_row(&report, report.question->answer, report.answer);
   if (report.failed) abort();

@@ -80,6 +80,22 @@ describe("all rows of a forged file of every family", function()
   end
 end)
 
+-- An answer for which memory runs out says so, and makes the report another one.
+describe("a report of a forged file of", function()
+  for _, family in ipairs {"one long source", "equal functions", "weak tables", "an array"} do
+    it(family .. " is complete", function()
+      local dir = support.tmpdir()
+      local bytes = write(dir, family)
+      local _, errors, code = run("heapview -o limited.html c", dir, bytes)
+      assert.equal("", errors)
+      assert.equal(0, code)
+      support.answer("heapview -o free.html c", dir)
+      local _, _, differ = support.run("cmp limited.html free.html", {cwd = dir})
+      assert.equal(0, differ)
+    end)
+  end
+end)
+
 describe("all rows of a forged profile of", function()
   local names, step, n = families.profiles(), support.sanitized and 4 or 1, 0
   teardown(function()

@@ -25,6 +25,7 @@
 
 /* Three snapshots of one run, whose objects are new in the second, or older than all. */
 typedef struct run {
+  const char *family;
   forge files[3];
   lh_snapshot *at[3];
 } run;
@@ -309,6 +310,45 @@ static void ask_sites(run *r) {
   work_ask("stack", r->at[2], &(lh_request){.id = lh_object_count(r->at[2])});
 }
 
+/* The families whose pages have long texts, long paths or many rows. */
+static bool has_hard_pages(const char *family) {
+  static const char *const hard[] = {"a list of one long name",
+                                     "an array",
+                                     "an object of many referrers",
+                                     "a ring of classes",
+                                     "classes of long names",
+                                     "nested ephemerons",
+                                     "weak tables",
+                                     "weak tables behind a long path",
+                                     "nested classes of two",
+                                     "one long source",
+                                     "a great prototype",
+                                     "frames",
+                                     "user values"};
+  bool is_hard = false;
+  for (size_t i = 0; i < sizeof hard / sizeof *hard; i++)
+    is_hard = is_hard || strcmp(hard[i], family) == 0;
+  return is_hard;
+}
+
+/* The questions of heapview's pages about objects near the root, of one in 64. */
+static void ask_pages(run *r) {
+  static const char *const asked[] = {"object",    "fields",     "paths",
+                                      "referrers", "dominators", "treemap"};
+  enum { STEP = 64, NEAR = 64 };
+  if (!has_hard_pages(r->family)) return;
+  for (lh_id id = 1; id <= lh_object_count(r->at[2]); id += STEP) {
+    lh_request request = {.id = id, .depth = 2, .has_depth = true, .class_index = UINT32_MAX};
+    request.interval = (lh_interval)LH_EVER;
+    if (!lh_is_reachable(r->at[2], id) || lh_distance(r->at[2], id) > NEAR) continue;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+      request.has_limit = strcmp(asked[i], "paths") != 0; /* pages ask for the shortest path */
+      request.limit = request.has_limit ? ROWS : 0;
+      work_ask(asked[i], r->at[2], &request);
+    }
+  }
+}
+
 /* The last ones are asked of old objects, too. */
 static const struct {
   const char *name;
@@ -322,15 +362,15 @@ static const struct {
     {"labels", ask_labels},     {"names", ask_names},         {"cuts", ask_cuts},
     {"paths", ask_paths},       {"referrers", ask_referrers}, {"map", ask_map},
     {"timeline", ask_timeline}, {"interval", ask_interval},   {"epochs", ask_epochs},
-    {"sites", ask_sites},       {"leaks", ask_leaks},         {"diff", ask_diff},
-    {"changes", ask_changes},   {"ladder", ask_ladder}};
+    {"sites", ask_sites},       {"leaks", ask_leaks},         {"pages", ask_pages},
+    {"diff", ask_diff},         {"changes", ask_changes},     {"ladder", ask_ladder}};
 enum { QUESTIONS = sizeof questions / sizeof *questions, OF_SEVERAL = 4 };
 
 /* ==================================================================================== */
 
 /* Fills in the work of each question. `old`: the objects are older than all three. */
 static void ask_all_of(const heap_family *family, size_t bytes, bool old, uint64_t *figures) {
-  run r;
+  run r = {.family = family->name};
   unsigned n = family_scale(family, bytes);
   for (unsigned i = 0; i < 3; i++) {
     unsigned here = old ? n - n / 8 * (2 - i) : i == 0 ? 0 : n;
