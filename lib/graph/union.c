@@ -142,7 +142,7 @@ static bool index_sources(lh_unions *u) {
   for (uint32_t e = 0; ok; e++) {
     while (e < n_edges && !is_joint(joints, edge[e])) e++;
     if (e >= n_edges) break;
-    ok = lh_grow(&to, n_to, &capacity, sizeof *to);
+    ok = n_to < capacity || lh_grow(&to, n_to, &capacity, sizeof *to);
     if (!ok) break;
     to[n_to++] = e;
     first[edge[e] + 2]++;
