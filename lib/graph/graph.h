@@ -276,7 +276,8 @@ typedef struct lh_unions {
   lh_id *candidate;
   size_t candidate_capacity;
   uint32_t round;
-  uint64_t work; /* of lh_exact_union so far */
+  uint64_t work;     /* of lh_exact_union so far */
+  uint64_t searched; /* edges outside of sets */
 } lh_unions;
 
 /* Call lh_free_unions in any case. lh_exact_union sets lower and upper to the exact size. */

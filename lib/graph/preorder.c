@@ -12,7 +12,11 @@
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached) {
   lh_id *sorted = lh_alloc((size_t)n + 1, sizeof *sorted);
   uint32_t *first = lh_alloc_zeroed((size_t)n + 1, sizeof *first), reached = 0, sum = 0;
-  for (lh_id v = 0; sorted && first && v <= n; v++) {
+  if (!sorted || !first) {
+    LH_FREE_ALL(sorted, first);
+    return NULL;
+  }
+  for (lh_id v = 0; v <= n; v++) {
     if (distance[v] > n) continue;
     first[distance[v]]++;
     reached++;
@@ -21,29 +25,25 @@ lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_rea
     count = first[d];
     first[d] = sum;
   }
-  for (lh_id v = 0; reached && v <= n; v++)
+  for (lh_id v = 0; v <= n; v++)
     if (distance[v] <= n) sorted[first[distance[v]]++] = v;
   *n_reached = reached;
-  if (!first) {
-    lh_free(sorted);
-    sorted = NULL;
-  }
   lh_free(first);
   return sorted;
 }
 
-/* `sorted`: parents first. */
-static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, uint32_t *size) {
+/* `sorted`: parents first. `below`: zeros; of each vertex, how many are below it and not placed. */
+static void order_tree(lh_tree *tree, const lh_id *sorted, const lh_id *parent, uint32_t *below) {
   uint32_t *position = tree->position, *end = tree->end, n = tree->n;
   lh_id *order = tree->order;
-  for (uint32_t i = n; i-- > 1;) size[parent[sorted[i]]] += size[sorted[i]];
-  for (uint32_t i = 0; i < n; i++) {
-    lh_id v = sorted[i];
-    uint32_t at = 0, of = size[v];
-    if (i > 0) { /* from the end of the parent's free interval */
-      size[parent[v]] -= of;
-      at = position[parent[v]] + size[parent[v]];
-    }
+  for (uint32_t i = n; i-- > 1;) below[parent[sorted[i]]] += below[sorted[i]] + 1;
+  position[sorted[0]] = 0;
+  order[0] = sorted[0];
+  end[0] = n;
+  for (uint32_t i = 1; i < n; i++) { /* from the end of the parent's free interval */
+    lh_id v = sorted[i], above = parent[v];
+    uint32_t of = below[v] + 1, left = below[above] - of, at = position[above] + left + 1;
+    below[above] = left;
     position[v] = at;
     order[at] = v;
     end[at] = at + of;
@@ -54,17 +54,16 @@ bool lh_make_tree(lh_tree *tree, uint32_t n, const lh_id *sorted, uint32_t n_sor
                   const lh_id *parent) {
   size_t n_vertices = (size_t)n + 1;
   *tree = (lh_tree){.n = n_sorted};
-  uint32_t *size = lh_alloc(n_vertices, sizeof *size);
+  uint32_t *below = lh_alloc_zeroed(n_vertices, sizeof *below);
   tree->position = lh_alloc(n_vertices, sizeof *tree->position);
   tree->order = lh_alloc(tree->n, sizeof *tree->order);
   tree->end = lh_alloc(tree->n, sizeof *tree->end);
-  bool ok = size && tree->order && tree->end && tree->position;
+  bool ok = below && tree->order && tree->end && tree->position;
   if (ok) {
-    for (size_t v = 0; v < n_vertices; v++) size[v] = 1;
     memset(tree->position, 0xFF, n_vertices * sizeof *tree->position);
-    order_tree(tree, sorted, parent, size);
+    order_tree(tree, sorted, parent, below);
   }
-  lh_free(size);
+  lh_free(below);
   return ok;
 }
 

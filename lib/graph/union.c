@@ -6,16 +6,18 @@
 ** bounds are one sweep over a tree in preorder, for all sets at once. For most classes they agree.
 **
 ** Otherwise lh_exact_union looks at the candidates, which are in upper but not in lower. A
-** candidate stays if a staying object refers to it, first an object outside of upper. A candidate
+** candidate stays if a staying object refers to it, first an object outside of upper. While sets
+** are few, all objects outside of upper are searched for such references, until the bytes left are
+** those of lower. After as many edges as the heap has, an index of sources is cheaper. A candidate
 ** is freed if and only if its immediate dominator is, unless a member is between the two on its
-** shortest path. Only these exceptions, the joints, need their referrers. The cost is the set's
-** part of upper and the edges into the candidates: usually little, at worst the whole heap. A file
-** can be made in which a hundred thousand nested sets each cost the whole heap; after a limit,
+** shortest path. Only these exceptions, the joints, need their referrers. Then the cost is the
+** set's part of upper and the edges into the candidates: usually little, at worst the whole heap. A
+** file can be made in which a hundred thousand nested sets each cost the whole heap; after a limit,
 ** lower is used.
 **
 ** A dominator of v is on all paths to v, so a sweep in preorder meets it before v: no second tree
 ** is needed. Memory: 20 n; 4 for each member of a set whose bounds differ, for each edge to a
-** joint, and for each candidate of a set.
+** joint, and for each candidate of a set or object outside of it.
 */
 #include "graph.h"
 
@@ -140,7 +142,7 @@ static bool index_sources(lh_unions *u) {
   for (uint32_t e = 0; ok; e++) {
     while (e < n_edges && !is_joint(joints, edge[e])) e++;
     if (e >= n_edges) break;
-    ok = lh_grow(&to, n_to, &capacity, sizeof *to);
+    ok = n_to < capacity || lh_grow(&to, n_to, &capacity, sizeof *to);
     if (!ok) break;
     to[n_to++] = e;
     first[edge[e] + 2]++;
@@ -157,10 +159,7 @@ static bool index_sources(lh_unions *u) {
 }
 
 static bool prepare_exact(lh_unions *u) {
-  if (u->stamp) return true;
-  if (!find_joints(u) || !list_members(u) || !index_sources(u)) return false;
-  u->stamp = lh_alloc_zeroed((size_t)u->snapshot->n + 1, sizeof *u->stamp);
-  return u->stamp != NULL;
+  return u->source || (find_joints(u) && list_members(u) && index_sources(u));
 }
 
 static inline bool add_candidate(lh_unions *u, size_t n, lh_id v) {
@@ -171,22 +170,33 @@ static inline bool add_candidate(lh_unions *u, size_t n, lh_id v) {
   return true;
 }
 
-/* Each round has two stamps: even for candidates, odd for freed objects. A smaller stamp stays. */
-static bool find_candidates(lh_unions *u, uint32_t set, uint32_t maybe, uint32_t *n_candidates,
-                            uint64_t *bytes) {
-  uint32_t covered = 0;
-  for (uint32_t i = u->first_member[set]; i < u->first_member[set + 1]; i++) {
-    uint32_t p = u->member[i];
-    if (p < covered) continue;
-    covered = u->paths.end[p];
-    u->work += covered - p;
-    for (; p < covered; p++) {
-      lh_id v = u->paths.order[p];
-      bool goes = u->set_of[v] == set || u->stamp[u->snapshot->idom[v]] == maybe + 1;
-      u->stamp[v] = goes ? maybe + 1 : maybe;
-      *bytes += shallow_of(u, v);
-      if (!goes && is_joint(u->joints, v) && !add_candidate(u, (*n_candidates)++, v)) return false;
+/* Does the vertex dominate its whole subtree of shortest paths, of n vertices? */
+static inline bool dominates_paths(const lh_unions *u, lh_id v, uint32_t n) {
+  const lh_tree *tree = u->dominators;
+  return n == 1 || tree->end[tree->position[v]] - tree->position[v] == n;
+}
+
+/* Stamps the subtree of shortest paths at p, whose first vertex is a member. Each round has two
+** stamps: even for candidates, odd for freed objects. A smaller stamp stays. Without `all`, what
+** lies below a freed vertex that dominates its whole subtree may keep an old stamp. */
+static bool stamp_subtree(lh_unions *u, uint32_t set, uint32_t p, bool all, size_t *n_candidates) {
+  uint32_t maybe = 2 * u->round, end = u->paths.end[p];
+  const lh_id *order = u->paths.order;
+  uint32_t *stamp = u->stamp;
+  u->work += end - p;
+  while (p < end) {
+    lh_id v = order[p];
+    uint32_t n = u->paths.end[p] - p;
+    if (u->set_of[v] == set || stamp[u->snapshot->idom[v]] == maybe + 1) {
+      stamp[v] = maybe + 1;
+      if (!dominates_paths(u, v, n)) n = 1;
+      for (uint32_t i = 1; all && i < n; i++) stamp[order[p + i]] = maybe + 1;
+      p += n;
+      continue;
     }
+    stamp[v] = maybe;
+    if (all && is_joint(u->joints, v) && !add_candidate(u, (*n_candidates)++, v)) return false;
+    p++;
   }
   return true;
 }
@@ -203,32 +213,77 @@ static uint64_t most_work(const lh_unions *u) {
   return 4000000u + 64 * ((uint64_t)u->snapshot->n + u->snapshot->first_edge[u->snapshot->n + 1]);
 }
 
+/* Appends the candidates among the targets of a vertex that stays: they stay, too. */
+static inline bool keep_targets(lh_unions *u, lh_id v, size_t *n_stay, uint64_t *bytes) {
+  const lh_id *edge = u->snapshot->edge;
+  uint32_t maybe = 2 * u->round, end = u->snapshot->first_edge[v + 1], *stamp = u->stamp;
+  for (uint32_t e = u->snapshot->first_edge[v]; e < end; e++) {
+    if (__builtin_expect(stamp[edge[e]] != maybe, 1)) continue;
+    stamp[edge[e]] = 0;
+    *bytes -= shallow_of(u, edge[e]);
+    if (!add_candidate(u, (*n_stay)++, edge[e])) return false;
+  }
+  return true;
+}
+
+/* Stamps the candidates, and lists the vertices outside of upper that have edges. */
+static bool list_outside(lh_unions *u, uint32_t set, size_t *n_outside) {
+  const uint32_t *first_edge = u->snapshot->first_edge, *set_of = u->set_of;
+  const lh_id *order = u->paths.order;
+  uint32_t n = u->paths.n;
+  for (uint32_t p = 0; p < n;) {
+    lh_id v = order[p];
+    if (set_of[v] == set) {
+      if (!stamp_subtree(u, set, p, false, n_outside)) return false;
+      p = u->paths.end[p];
+      continue;
+    }
+    p++;
+    if (first_edge[v] == first_edge[v + 1]) continue;
+    u->searched += first_edge[v + 1] - first_edge[v];
+    if (!add_candidate(u, (*n_outside)++, v)) return false;
+  }
+  return true;
+}
+
+/* Lists the candidates that stay. */
+static bool search_sources(lh_unions *u, uint32_t set, size_t *n_stay, uint64_t *bytes) {
+  uint32_t covered = 0;
+  size_t n_candidates = 0;
+  if (!prepare_exact(u)) return false;
+  for (uint32_t i = u->first_member[set]; i < u->first_member[set + 1]; i++) {
+    if (u->member[i] < covered) continue;
+    covered = u->paths.end[u->member[i]];
+    if (!stamp_subtree(u, set, u->member[i], true, &n_candidates)) return false;
+  }
+  for (size_t i = 0; i < n_candidates; i++) {
+    lh_id v = u->candidate[i];
+    if (!has_source_that_stays(u, v, 2 * u->round)) continue;
+    u->stamp[v] = 0;
+    *bytes -= shallow_of(u, v);
+    u->candidate[(*n_stay)++] = v;
+  }
+  return true;
+}
+
+/* While sets are few, a look at all that is outside of upper is cheaper than the sources. */
+static bool find_exact(lh_unions *u, uint32_t set) {
+  size_t n_stay = 0; /* in `candidate`; their edges are not yet followed */
+  uint64_t bytes = u->upper[set];
+  u->round++;
+  bool is_cheap = u->searched <= u->snapshot->first_edge[u->snapshot->n + 1];
+  bool ok = is_cheap ? list_outside(u, set, &n_stay) : search_sources(u, set, &n_stay, &bytes);
+  while (ok && n_stay && bytes > u->lower[set])
+    ok = keep_targets(u, u->candidate[--n_stay], &n_stay, &bytes);
+  u->lower[set] = u->upper[set] = bytes;
+  return ok;
+}
+
 bool lh_exact_union(lh_unions *u, uint32_t set) {
-  uint64_t bytes = 0;
   if (u->work > most_work(u)) u->upper[set] = u->lower[set];
   if (u->lower[set] == u->upper[set]) return true;
-  if (!prepare_exact(u)) return false;
-  uint32_t maybe = 2 * ++u->round, n_candidates = 0;
-  uint32_t n_stay = 0; /* they overwrite `candidate`; their edges are not yet followed */
-  if (!find_candidates(u, set, maybe, &n_candidates, &bytes)) return false;
-  for (uint32_t i = 0; i < n_candidates; i++) {
-    lh_id v = u->candidate[i];
-    if (!has_source_that_stays(u, v, maybe)) continue;
-    u->stamp[v] = 0;
-    u->candidate[n_stay++] = v;
-  }
-  while (n_stay) {
-    lh_id v = u->candidate[--n_stay];
-    bytes -= shallow_of(u, v);
-    for (uint32_t e = u->snapshot->first_edge[v]; e < u->snapshot->first_edge[v + 1]; e++) {
-      lh_id target = u->snapshot->edge[e];
-      if (u->stamp[target] != maybe) continue;
-      u->stamp[target] = 0;
-      if (!add_candidate(u, n_stay++, target)) return false;
-    }
-  }
-  u->lower[set] = u->upper[set] = bytes;
-  return true;
+  if (!u->stamp) u->stamp = lh_alloc_zeroed((size_t)u->snapshot->n + 1, sizeof *u->stamp);
+  return u->stamp && find_exact(u, set);
 }
 
 bool lh_retained_by_sets(lh_snapshot *snapshot, const uint32_t *set_of, size_t n_sets,
