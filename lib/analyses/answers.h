@@ -322,7 +322,7 @@ typedef struct lh_growing {
   uint64_t content; /* private: equal for equal sets of elements */
   lh_bound bound;   /* for `alike` elements in `id` */
   size_t same_as;   /* index of the first row with the same elements; its own if none */
-  uint32_t at;      /* private: the place */
+  uint32_t at, folded_at; /* private: the place; without keys */
   uint32_t element_class; /* private: class of most elements; UINT32_MAX: none or several */
 } lh_growing;
 

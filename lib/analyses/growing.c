@@ -271,6 +271,7 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
     if (row == out->n) {
       g.held_by = f->places.texts.texts[lh_path_of(&f->places, g.id)];
       g.at = lh_at_of(&f->places, g.id);
+      g.folded_at = lh_folded_place(f->places.folds, g.id);
       out->list[out->n++] = g; /* list has room for one row for each candidate */
     } else {
       merge_growing(&out->list[row], &g);

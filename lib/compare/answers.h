@@ -21,9 +21,11 @@ typedef struct lh_diff_group {
                                3 more" */
   const char *held_by;      /* folded path; the diff owns the texts */
   const char *also_held_by; /* other holders of half of the objects or more: "x and y", or NULL */
-  uint64_t at[3]; /* three snapshots: objects of the type at the path in each, new or not */
-  uint64_t ages[LH_SPANS]; /* lh_diff_history: objects of the type there by span, new or not */
-  uint64_t bytes_of_all;   /* retained by those together; no byte counts twice */
+  uint64_t at[3];           /* three snapshots: such objects at the path in each, new or not */
+  uint64_t ages[LH_SPANS];  /* lh_diff_history: such objects there by span, new or not */
+  uint64_t bytes_of_all;    /* retained by those together; no byte counts twice */
+  bool is_vague;            /* `at` is unknown: a snapshot does not tell the keys apart */
+  uint64_t type_at[3], type_ages[LH_SPANS]; /* objects of any class of the type, at all such keys */
   uint64_t weight;  /* sort key: retained_bytes; of three snapshots the part that is more in c
                        than in a (none of a full cache), and a sixteenth of that unless c has
                        more than b */

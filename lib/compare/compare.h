@@ -97,6 +97,7 @@ typedef struct lh_whole_diff {
   lh_diff visible;
   lh_strings paths; /* of groups */
   lh_print *places; /* of groups, by lh_diff_group.place */
+  lh_told told;     /* what their numbers count, with `places` as rows */
   uint32_t *alike;  /* by place: the place that counts it, or itself */
   size_t n_places;
   lh_strings names; /* of classes */

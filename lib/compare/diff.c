@@ -18,6 +18,7 @@ void lh_diff_free(lh_diff *diff) {
   LH_FREE_ALL(diff->groups, diff->grown, diff->classes);
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_strings_free(&((lh_whole_diff *)diff)->names);
+  lh_told_free(&((lh_whole_diff *)diff)->told);
   LH_FREE_ALL(((lh_whole_diff *)diff)->places, ((lh_whole_diff *)diff)->alike, diff);
 }
 
@@ -135,15 +136,22 @@ typedef struct side {
   bool is_dropped;       /* was not analysed before, and drops its analysis */
   lh_printed *printed;
   size_t n_printed;
+  lh_spot_numbers numbers;
   int code;
   lh_error error;
 } side;
+
+static int list_spots(side *s, lh_error *error) {
+  int code = lh_list_printed(s->snapshot, &s->printed, &s->n_printed, error);
+  if (code || lh_number_spots(s->snapshot, &s->numbers)) return code;
+  return lh_fail_memory(error, "counting what is at a place");
+}
 
 /* Lists reachable objects by place; older ones of three snapshots need no more. */
 static int list_places(side *s) {
   int code = lh_find_paths(s->snapshot, &s->error);
   if (!code) code = lh_classify_for_places(s->snapshot, &s->error);
-  if (!code) code = lh_list_printed(s->snapshot, &s->printed, &s->n_printed, &s->error);
+  if (!code) code = list_spots(s, &s->error);
   if (s->is_dropped) lh_keep_reach_alone(s->snapshot);
   return code;
 }
@@ -175,6 +183,7 @@ static void free_sides(side sides[SIDES]) {
   for (int i = 0; i < SIDES; i++) {
     if (sides[i].is_dropped) lh_forget_analysis(sides[i].snapshot);
     lh_free(sides[i].printed);
+    lh_spot_numbers_free(&sides[i].numbers);
   }
 }
 
@@ -200,36 +209,70 @@ static void add_up_alike(const lh_whole_diff *whole, lh_at_place *at) {
   }
 }
 
+/* Sorts by all of the type at like places: records get other fields with age. */
 static uint64_t weight_of(const lh_diff_group *group) {
-  const uint64_t *at = group->at;
+  const uint64_t *at = group->type_at;
   uint64_t more = at[2] > at[0] ? at[2] - at[0] : 0;
   double share = more < group->objects ? (double)more / (double)group->objects : 1;
   if (at[2] <= at[1]) share /= 16;
   return (uint64_t)((double)group->retained_bytes * share);
 }
 
-static bool count_in(const side *s, int k, lh_at_place *at, lh_whole_diff *whole) {
-  lh_diff *diff = &whole->visible;
-  if (!lh_count_printed(s->printed, s->n_printed, (const lh_print *)whole->places, whole->n_places,
-                        at))
-    return false;
-  add_up_alike(whole, at);
-  for (size_t i = 0; i < diff->n_groups; i++)
-    diff->groups[i].at[k] = at[diff->groups[i].place].objects[0];
+/* What is counted at the places of groups. */
+typedef struct counts {
+  lh_at_place *at;
+  uint32_t *row_of; /* by spot, or object */
+  bool *is_vague;   /* by place */
+} counts;
+
+static bool begin_counts(counts *c, const lh_whole_diff *whole, size_t n) {
+  *c = (counts){.at = lh_alloc_zeroed(whole->n_places, sizeof *c->at),
+                .row_of = lh_alloc(n, sizeof *c->row_of),
+                .is_vague = lh_alloc_zeroed(whole->n_places, sizeof *c->is_vague)};
+  return c->at && c->row_of && c->is_vague;
+}
+
+static bool find_rows(counts *c, lh_whole_diff *whole, const lh_spot_numbers *numbers) {
+  if (!lh_rows_of_spots(&whole->told, numbers, c->row_of, c->is_vague)) return false;
+  for (uint32_t i = 0; i < whole->n_places; i++)
+    if (c->is_vague[i]) c->is_vague[whole->alike[i]] = true;
   return true;
+}
+
+static void free_counts(counts *c) {
+  LH_FREE_ALL(c->at, c->row_of, c->is_vague);
+}
+
+static bool count_in(const side *s, int k, lh_whole_diff *whole) {
+  lh_diff *diff = &whole->visible;
+  counts c;
+  bool ok = begin_counts(&c, whole, s->numbers.n_spots) &&
+            lh_count_printed(s->printed, s->n_printed, (const lh_print *)whole->places,
+                             whole->n_places, c.at) &&
+            find_rows(&c, whole, &s->numbers);
+  if (ok) add_up_alike(whole, c.at);
+  for (size_t i = 0; ok && i < diff->n_groups; i++)
+    diff->groups[i].type_at[k] = c.at[diff->groups[i].place].objects[0];
+  if (ok && whole->n_places > 0) memset(c.at, 0, whole->n_places * sizeof *c.at);
+  for (size_t i = 0; ok && i < s->numbers.n_spots; i++)
+    if (c.row_of[i] != LH_NO_NUMBER) c.at[c.row_of[i]].objects[0] += s->numbers.objects[i];
+  if (ok) add_up_alike(whole, c.at);
+  for (size_t i = 0; ok && i < diff->n_groups; i++) {
+    diff->groups[i].at[k] = c.at[diff->groups[i].place].objects[0];
+    diff->groups[i].is_vague |= c.is_vague[diff->groups[i].place];
+  }
+  free_counts(&c);
+  return ok;
 }
 
 static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
   static const int order[] = {SIDE_A, SIDE_B, SIDE_C};
   lh_diff *diff = &whole->visible;
-  side *c = &sides[SIDE_C];
   if (diff->n_groups == 0) return LH_OK;
-  int code = lh_list_printed(c->snapshot, &c->printed, &c->n_printed, error);
+  int code = list_spots(&sides[SIDE_C], error);
   if (code) return code;
-  lh_at_place *at = lh_alloc(whole->n_places, sizeof *at);
-  bool ok = at != NULL;
-  for (int k = 0; ok && k < 3; k++) ok = count_in(&sides[order[k]], k, at, whole);
-  lh_free(at);
+  bool ok = true;
+  for (int k = 0; ok && k < 3; k++) ok = count_in(&sides[order[k]], k, whole);
   if (!ok) return lh_fail_memory(error, "counting what is at a place");
   for (size_t i = 0; i < diff->n_groups; i++) diff->groups[i].weight = weight_of(&diff->groups[i]);
   lh_sort_groups(diff);
@@ -366,21 +409,37 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
                    id != window->call[0] && id != window->call[1];
 }
 
+/* At the places of the rows, and at all like places. */
+static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
+                      counts *c, lh_error *error) {
+  lh_diff *diff = &whole->visible;
+  int code = lh_count_at_places(snapshot, (const lh_print *)whole->places, whole->n_places, span_of,
+                                c->at, error);
+  if (code) return code;
+  add_up_alike(whole, c->at);
+  for (size_t i = 0; i < diff->n_groups; i++)
+    memcpy(diff->groups[i].type_ages, c->at[diff->groups[i].place].objects,
+           sizeof diff->groups[i].type_ages);
+  code = lh_count_in_rows(snapshot, c->row_of, whole->n_places, span_of, c->at, error);
+  if (code) return code;
+  add_up_alike(whole, c->at);
+  for (size_t i = 0; i < diff->n_groups; i++) {
+    lh_diff_group *group = &diff->groups[i];
+    const lh_at_place *found = &c->at[group->place];
+    memcpy(group->ages, found->objects, sizeof found->objects);
+    group->bytes_of_all = found->bytes;
+  }
+  return LH_OK;
+}
+
 static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_error *error) {
-  lh_diff *diff = &whole->visible;
-  lh_at_place *at = lh_alloc(whole->n_places, sizeof *at);
-  int code = at ? LH_OK : lh_fail_memory(error, "counting what is at a place");
-  if (!code)
-    code = lh_count_at_places(snapshot, (const lh_print *)whole->places, whole->n_places, span_of,
-                              at, error);
-  if (!code) add_up_alike(whole, at);
-  for (size_t i = 0; !code && i < diff->n_groups; i++) {
-    const lh_at_place *found = &at[diff->groups[i].place];
-    memcpy(diff->groups[i].ages, found->objects, sizeof found->objects);
-    diff->groups[i].bytes_of_all = found->bytes;
-  }
-  lh_free(at);
+  counts c;
+  bool ok = begin_counts(&c, whole, (size_t)snapshot->n + 1) &&
+            lh_rows_of_objects(&whole->told, snapshot, c.row_of);
+  int code = ok ? count_both(snapshot, span_of, whole, &c, error)
+                : lh_fail_memory(error, "counting what is at a place");
+  free_counts(&c);
   return code;
 }
 

@@ -178,7 +178,8 @@ static bool finish(lh_grouping *g, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   lh_print *prints = lh_alloc(g->places.n, sizeof *prints);
   whole->places = lh_alloc(g->places.n, sizeof *whole->places);
-  bool ok = prints && whole->places && lh_print_places(&g->places, prints, whole->places);
+  bool ok = prints && whole->places && lh_print_places(&g->places, prints, whole->places) &&
+            lh_tell_places(&g->places, &whole->told);
   for (uint32_t i = 0; ok && i < g->n_groups; i++) {
     lh_diff_group *group = &g->groups[i];
     if (group->objects == 0) continue;

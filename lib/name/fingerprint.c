@@ -225,12 +225,15 @@ bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *pri
   return ok;
 }
 
-/* f->below: the wanted place nearest above each object, in the dominator tree. */
-static void add_up(finder *f, const uint32_t *place_of, const uint8_t *span_of, lh_at_place *out) {
+/* f->below: the wanted place nearest above each object, in the dominator tree. place_of: by object,
+** or by spot. */
+static void add_up(finder *f, const uint32_t *place_of, bool by_object, const uint8_t *span_of,
+                   lh_at_place *out) {
   f->below[LH_ROOT] = LH_NO_NUMBER;
   for (size_t i = 1; i < f->folds->n; i++) {
     lh_id id = f->folds->order[i];
-    uint32_t above = f->below[f->snapshot->idom[id]], at = place_of[f->folds->spot[id]];
+    uint32_t above = f->below[f->snapshot->idom[id]],
+             at = place_of[by_object ? id : f->folds->spot[id]];
     f->below[id] = at == LH_NO_NUMBER ? above : at;
     if (at == LH_NO_NUMBER) continue;
     out[at].objects[span_of[id]]++;
@@ -257,11 +260,22 @@ int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
   uint32_t *place_of = lh_alloc(f.folds->n_spots, sizeof *place_of);
   bool ok = place_of && number_places(&wanted, prints, n) && find_wanted(&f, &wanted, place_of);
   if (n > 0) memset(out, 0, n * sizeof *out);
-  if (ok) add_up(&f, place_of, span_of, out);
+  if (ok) add_up(&f, place_of, false, span_of, out);
   for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
   lh_map_free(&wanted);
   LH_FREE_ALL(place_of, f.below);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
+}
+
+int lh_count_in_rows(lh_snapshot *snapshot, const uint32_t *place_of, size_t n,
+                     const uint8_t *span_of, lh_at_place *out, lh_error *error) {
+  finder f;
+  int code = begin_finder(&f, snapshot, error);
+  if (code != LH_OK) return code;
+  if (n > 0) memset(out, 0, n * sizeof *out);
+  add_up(&f, place_of, true, span_of, out);
+  lh_free(f.below);
+  return LH_OK;
 }
 
 /* ==== Older fingerprints ============================================================= */

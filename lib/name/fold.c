@@ -344,6 +344,7 @@ bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t t
   known->repeats = known->repeats || leads_through(folder, from, to);
   if (!is_any_key) return true;
   lh_id key = lh_key_of_row(folder->snapshot, e);
+  known->is_named = known->is_named || key != LH_NO_OBJECT;
   if (known->key == LH_ROOT) known->key = key;
   if (known->key != key) known->key = LH_NO_OBJECT;
   return true;
@@ -356,13 +357,13 @@ static uint32_t add_told(lh_folder *folder, const lh_met *met, uint32_t place, u
   lh_met_state what = state < met->n ? met->list[state] : (lh_met_state){0};
   uint32_t own = step_at(folder, s);
   const lh_place_step step = tree->steps[own];
-  if (s->is_link && !what.repeats && step.n_body > 0) {
+  if (s->is_link && !what.repeats && !met->keeps_links && step.n_body > 0) {
     for (uint32_t i = 0; i < step.n_body; i++)
       place = lh_place_behind(tree, place, tree->bodies[step.body + i]);
     return place;
   }
   if (own != folder->any_key || what.key == LH_ROOT || what.key == LH_NO_OBJECT)
-    return lh_place_behind(tree, place, own);
+    return lh_place_behind(tree, place, what.is_named && met->several ? met->several : own);
   lh_edge edge = {.kind = LH_EDGE_VALUE, .key = lh_object_value(what.key)};
   return lh_place_behind(tree, place, lh_step_of_edge(tree, folder->snapshot, &edge));
 }

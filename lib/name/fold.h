@@ -137,14 +137,17 @@ uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_i
 
 /* What a state stood for on the paths of a question. */
 typedef struct lh_met_state {
-  lh_id key;    /* any key: the only string key; LH_ROOT: none, LH_NO_OBJECT: several */
-  bool repeats; /* for a link: it followed itself */
+  lh_id key;     /* any key: the only string key; LH_ROOT: none, LH_NO_OBJECT: several */
+  bool repeats;  /* for a link: it followed itself */
+  bool is_named; /* any key: some keys were strings */
 } lh_met_state;
 
 /* All zero is empty. */
 typedef struct lh_met {
   lh_met_state *list; /* of each state; missing states were not met */
   size_t n;
+  bool keeps_links; /* all links keep their stars */
+  uint32_t several; /* the step told for several string keys; 0: [*], as for numbers */
 } lh_met;
 
 /* Notes the edge `e` from one state to another. */

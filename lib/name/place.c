@@ -133,6 +133,7 @@ bool lh_count_alike(lh_map *seen, lh_map *n_alike, uint64_t exact, uint64_t fold
 static void add_class(lh_place *place, const lh_place *other) {
   bool same_modules = place->module != LH_NO_NUMBER && place->module == other->module;
   place->several |= other->class_index != place->class_index && !same_modules;
+  place->keyless |= other->keyless;
 }
 
 /* Gives `first` a * where joined places differ: `folded`, if more than numbers differ. */
@@ -168,7 +169,34 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
   return ok;
 }
 
+static uint64_t keyless_of(const lh_places *places, const lh_place *place) {
+  uint32_t keyless = lh_folded_at(places, place);
+  if (place->class_index == UINT32_MAX || keyless == place->at) return UINT64_MAX;
+  return (uint64_t)place->class_index << 32 | keyless;
+}
+
+static bool drop_many_keys(lh_places *places) {
+  lh_map n_alike = {0};
+  bool ok = true;
+  for (size_t i = 0; ok && i < places->n; i++) {
+    uint64_t keyless = keyless_of(places, &places->list[i]);
+    ok = keyless == UINT64_MAX || lh_map_count(&n_alike, keyless);
+  }
+  for (size_t i = 0; ok && i < places->n; i++) {
+    lh_place *place = &places->list[i];
+    uint64_t keyless = keyless_of(places, place);
+    if (keyless == UINT64_MAX || lh_map_get(&n_alike, keyless) < LH_MANY_NUMBERS) continue;
+    place->keyless = true;
+    place->at = (uint32_t)keyless;
+    place->path = path_text_of(places, place->at);
+    ok = place->path != LH_NO_NUMBER;
+  }
+  lh_map_free(&n_alike);
+  return ok;
+}
+
 bool lh_join_places(lh_places *places) {
+  if (!drop_many_keys(places)) return false;
   likeness *like = lh_alloc(places->n, sizeof *like);
   uint32_t *to = lh_alloc(places->n, sizeof *to);
   bool ok = like && to;

@@ -20,6 +20,7 @@ typedef struct lh_place {
   lh_text_id module;    /* the name of its class with * for numbers; LH_NO_NUMBER: no numbers */
   bool joined;          /* stands for many paths that differ only in numbers */
   bool several;         /* its objects are of several classes */
+  bool keyless;         /* stands for many paths that differ in one-time keys: `at` has [*] */
 } lh_place;
 
 typedef struct lh_places {
@@ -67,7 +68,8 @@ static inline uint32_t lh_at_of(const lh_places *places, lh_id id) {
 ** optional fields differ, or generated code. Keys of _G, package.loaded and modules have a meaning,
 ** so each has its own path. But LH_MANY_NUMBERS paths or more to objects of one type that differ
 ** only in numbers become one: _G.request_*. Equal numbers stay, and so does the first of the joined
-** places. */
+** places. So do as many to objects of one class in which [*] became the only key of a class: tables
+** with keys of their own are each of their own class, and _G.users[*][*] has no other key. */
 bool lh_join_places(lh_places *places);
 
 /* Counts, for a place with * for its numbers, the places `exact` that differ in numbers only. */
@@ -117,6 +119,10 @@ typedef struct lh_at_place {
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error);
 
+/* The same for places by object; LH_NO_NUMBER: none. */
+int lh_count_in_rows(lh_snapshot *snapshot, const uint32_t *place_of, size_t n,
+                     const uint8_t *span_of, lh_at_place *out, lh_error *error);
+
 /* The objects at one spot, and the numbers of its prints, or LH_NO_PRINT. A list of all spots is
 ** enough to count objects at any place later. */
 #define LH_NO_PRINT UINT64_MAX
@@ -130,5 +136,43 @@ int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh
 /* Counts the objects at the places with these prints, as objects[0]. */
 bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *prints, size_t n,
                       lh_at_place *out);
+
+/* ==== place_counts.c ================================================================ */
+
+/* What rows of lh_places tell of: the objects of their classes at their places with keys. */
+typedef struct lh_told {
+  lh_map row_of;   /* number of class and place -> row */
+  lh_map is_vague; /* those of places with [?] that spots have in a snapshot */
+  struct {
+    uint64_t number;
+    uint32_t row;
+  } * vague; /* the same for rows with [?] in place of a key */
+  size_t n_vague, capacity;
+} lh_told;
+
+/* Needs lh_join_places. Call lh_told_free in any case. */
+bool lh_tell_places(lh_places *places, lh_told *told);
+void lh_told_free(lh_told *told);
+
+/* The numbers of all spots of a snapshot, from first[spot] on: of places, most exact first, then
+** of those with [?]. All zero is empty. */
+typedef struct lh_spot_numbers {
+  uint64_t *numbers, *objects; /* objects: of each spot */
+  size_t *first, *first_vague;
+  size_t n, capacity, n_spots;
+} lh_spot_numbers;
+
+/* Needs lh_classify_for_places. Call lh_spot_numbers_free in any case. False: out of memory. */
+bool lh_number_spots(const lh_snapshot *snapshot, lh_spot_numbers *out);
+void lh_spot_numbers_free(lh_spot_numbers *spots);
+
+/* Stores the row of each spot, or LH_NO_NUMBER, and flags the rows whose objects in this snapshot
+** are unknown: under one of the keys that a spot has. False: out of memory. */
+bool lh_rows_of_spots(lh_told *told, const lh_spot_numbers *spots, uint32_t *row_of,
+                      bool *is_vague);
+
+/* Stores the row of each reachable object, or LH_NO_NUMBER, in the snapshot of the rows: there the
+** keys of its own path tell. False: out of memory. */
+bool lh_rows_of_objects(lh_told *told, const lh_snapshot *snapshot, uint32_t *row_of);
 
 #endif

@@ -32,7 +32,8 @@ LH_CELL(all_holders, lh_diff_group,
                             ? lh_words(report, "%s and %s", it->held_by, it->also_held_by)
                             : it->held_by)
 
-LH_CELL(absent_unless_three, void, cell->is_absent = !is_of_three(report))
+LH_CELL(absent_unless_known_in_three, lh_diff_group,
+        cell->is_absent = !is_of_three(report) || it->is_vague)
 LH_HEADING_OF(each_heading, is_of_three(report) ? "in each snapshot" : NULL)
 
 static const char *multiple_heading(const lh_report *report) {
@@ -56,9 +57,11 @@ const lh_table lh_group_table = LH_TABLE_WITH(
     LH_TEXT("held_by", NULL, held_by, "a folded path"),
     LH_TEXT("also_held_by", NULL, also_held_by,
             "and what else holds half of them or more, each by itself", LH_OPTIONAL),
-    LH_COUNT_SERIES("at", NULL, at,
-                    "of three snapshots: how many objects are at that path in each, new or not",
-                    LH_OPTIONAL, .compute = absent_unless_three),
+    LH_COUNT_SERIES(
+        "at", NULL, at,
+        "of three snapshots: how many such objects are at that path in each, new or not; "
+        "absent if one of them does not tell the keys of the path apart",
+        LH_OPTIONAL, .compute = absent_unless_known_in_three),
     LH_COUNT("cause", NULL, cause,
              "the same number for all that is about one cause: of one container, of its keys, of "
              "what is in its elements"),
@@ -78,7 +81,8 @@ const lh_table lh_group_table = LH_TABLE_WITH(
     LH_BYTES(NULL, "shallow", shallow_bytes, NULL, LH_WIDE),
     LH_COUNT(NULL, "objects", objects, NULL),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, multiple_of, NULL, LH_HEADING(multiple_heading)),
-    LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_WIDE, LH_HEADING(each_heading)),
+    LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_WIDE, LH_HEADING(each_heading),
+                    .compute = absent_unless_known_in_three),
     LH_EXAMPLE(NULL, "example", example, NULL), LH_TEXT(NULL, "class", class_name, NULL),
     LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL));
 #undef ROW
@@ -254,8 +258,8 @@ static void print_if_full(lh_teller *t, const lh_report *report) {
   bool since_a = true, since_b = true;
   if (!is_of_three(report)) return;
   for (size_t i = 0; i < f->new.groups; i++) {
-    since_a = since_a && f->diff.groups[i].at[2] <= f->diff.groups[i].at[0];
-    since_b = since_b && f->diff.groups[i].at[2] <= f->diff.groups[i].at[1];
+    since_a = since_a && f->diff.groups[i].type_at[2] <= f->diff.groups[i].type_at[0];
+    since_b = since_b && f->diff.groups[i].type_at[2] <= f->diff.groups[i].type_at[1];
   }
   if (since_a || since_b)
     lh_say(t, LH_PLAIN,

@@ -17,7 +17,8 @@ typedef struct lh_cause {
   uint32_t at, also_at[LH_ALSO_AT]; /* the places of these texts (place_steps.h) */
   uint64_t objects, bytes;          /* of all ages; retained bytes, with keys */
   uint64_t ages[LH_SPANS];
-  lh_id example; /* one of the objects, or their table */
+  uint64_t judged_ages[LH_SPANS]; /* of all of the type there: records get other fields with age */
+  lh_id example;                  /* one of the objects, or their table */
   lh_bound bound;
   lh_allocated allocated;
   const lh_growing *collection; /* the table that holds them; NULL: none big enough */

@@ -15,6 +15,12 @@
 
 /* ==== Judging ======================================================================== */
 
+static uint64_t sum_of(const uint64_t *ages) {
+  uint64_t sum = 0;
+  for (int i = 0; i < LH_SPANS; i++) sum += ages[i];
+  return sum;
+}
+
 static bool is_judged(const lh_cause *leak) {
   return leak->collection && leak->collection->id == leak->example;
 }
@@ -33,7 +39,7 @@ static int find_limits(lh_causes *found, lh_snapshot *snapshot, lh_error *error)
   for (size_t i = 0; i < found->n_leaks && !code; i++) {
     if (has_own_limit(&found->leaks[i])) continue;
     ids[n] = found->leaks[i].example;
-    counts[n++] = found->leaks[i].objects;
+    counts[n++] = sum_of(found->leaks[i].judged_ages);
   }
   if (!code && n > 0) code = lh_find_bounds(snapshot, ids, counts, n, bounds, error);
   for (size_t i = found->n_leaks; i-- > 0 && !code;)
@@ -49,21 +55,15 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
     lh_id holder = lh_nearest_holder(snapshot, leak->example);
     if (is_judged(leak)) continue;
     if (leak->type == LH_TYPE_STRING) /* for a string, search from its holder */
-      code = lh_find_bound(snapshot, holder, leak->objects, &leak->bound, error);
+      code = lh_find_bound(snapshot, holder, sum_of(leak->judged_ages), &leak->bound, error);
     if (code) break;
-    leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->ages, holder,
+    leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->judged_ages, holder,
                                           leak->type == LH_TYPE_STRING, &leak->bound);
   }
   return code;
 }
 
 /* ==== Rows =========================================================================== */
-
-static uint64_t sum_of(const uint64_t *ages) {
-  uint64_t sum = 0;
-  for (int i = 0; i < LH_SPANS; i++) sum += ages[i];
-  return sum;
-}
 
 /* Fewer objects are not a collection; they may still be big. */
 static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_diff_group *group) {
@@ -79,8 +79,9 @@ static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_di
                    .example = group->example,
                    .allocated = group->allocated,
                    .bound = {.name = LH_NO_OBJECT}};
-  if (leak.objects < LH_LEAST_AGED) return;
+  if (sum_of(group->type_ages) < LH_LEAST_AGED) return;
   memcpy(leak.ages, group->ages, sizeof leak.ages);
+  memcpy(leak.judged_ages, group->type_ages, sizeof leak.judged_ages);
   memcpy(leak.also_at, group->also_at, sizeof leak.also_at);
   found->leaks[found->n_leaks++] = leak;
 }
@@ -99,6 +100,7 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
                    .bound = g->bound,
                    .collection = g};
   memcpy(leak.ages, g->ages, sizeof leak.ages);
+  memcpy(leak.judged_ages, g->ages, sizeof leak.judged_ages);
   found->leaks[found->n_leaks++] = leak;
 }
 
@@ -145,8 +147,10 @@ static bool meet_tables(collections *c, uint32_t place, lh_cause *leak) {
 
 /* Does a row already cover the contents of the collection? */
 static bool row_tells_of_collection(const collections *c, const lh_growing *g) {
-  bool is_met = lh_map_get(&c->met[0], g->at) != LH_NO_NUMBER;
-  bool is_met_as_string = lh_map_get(&c->met[1], g->at) != LH_NO_NUMBER;
+  bool is_met = lh_map_get(&c->met[0], g->at) != LH_NO_NUMBER ||
+                lh_map_get(&c->met[0], g->folded_at) != LH_NO_NUMBER;
+  bool is_met_as_string = lh_map_get(&c->met[1], g->at) != LH_NO_NUMBER ||
+                          lh_map_get(&c->met[1], g->folded_at) != LH_NO_NUMBER;
   return is_met || (is_met_as_string && g->type == LH_TYPE_STRING) ||
          (g->is_list && lh_map_get(&c->classes, g->element_class) != LH_NO_NUMBER);
 }
@@ -252,6 +256,7 @@ static bool see_linked(walk *w, lh_id first) {
 
 static void add_row(lh_cause *row, const lh_cause *other) {
   for (int i = 0; i < LH_SPANS; i++) row->ages[i] += other->ages[i];
+  for (int i = 0; i < LH_SPANS; i++) row->judged_ages[i] += other->judged_ages[i];
   row->objects += other->objects;
   row->bytes += other->bytes;
 }

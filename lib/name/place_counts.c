@@ -1,0 +1,373 @@
+/*
+** place_counts.c - counts what a row tells of, in its own snapshot and in others.
+**
+** A row tells of objects of its class at its place with keys; a row of several classes, of all of
+** the type there, as its fingerprint does. Another snapshot may fold the same
+** path otherwise: seven like values of a table have their keys, eight have [*]. So a [*] of a row
+** stands for any key. Where a row has a key and a snapshot has [*] for several names, nobody knows
+** how many are under that key: the row is vague there. Such places get the step [?], and the rows
+** are looked up with it too. Only the last keys of a place are exchanged.
+*/
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/graph.h"
+#include "place.h"
+
+enum { MOST_KEYS = 3 };
+
+/* A place, and its last steps that are keys, last first. */
+typedef struct way {
+  uint32_t at[LH_MOST_STEPS_OF_PLACE];
+  size_t n, keys[MOST_KEYS], n_keys;
+} way;
+
+typedef struct numberer {
+  lh_folder *folder;
+  uint32_t several; /* the step [?] */
+  lh_print class, class_without_numbers;
+} numberer;
+
+static uint32_t step_of_several(lh_place_tree *tree) {
+  lh_place_step step = {.kind = LH_STEP_ANY_KEY, .form = LH_FORM_BEHIND, .holder = LH_NO_PLACE};
+  lh_text label = {0};
+  lh_text_string(&label, "[?]");
+  return lh_intern_step(tree, step, &label, NULL);
+}
+
+static bool begin(numberer *m, lh_folder *folder) {
+  *m = (numberer){.folder = folder, .several = step_of_several(folder->tree)};
+  return m->several != LH_NO_NUMBER;
+}
+
+static bool set_class(numberer *m, uint32_t class_index) {
+  const lh_classes *classes = m->folder->snapshot->classes;
+  const lh_class_entry *class = &classes->list[class_index];
+  const char *stable = classes->texts.texts[class->stable];
+  lh_text module = {0};
+  bool is_module = lh_fold_module(&module, class);
+  char *name = is_module ? lh_text_finish(&module) : NULL;
+  bool ok = (name || !is_module) && lh_fingerprint(class, stable, 0, m->class) &&
+            lh_fingerprint(class, name ? name : stable, 0, m->class_without_numbers);
+  lh_free(name);
+  return ok;
+}
+
+static void set_type(numberer *m, uint32_t class_index) {
+  const lh_class *class = lh_class_at(m->folder->snapshot, class_index);
+  (void)snprintf(m->class, sizeof m->class, "any %s", lh_type_name(class->type));
+  memcpy(m->class_without_numbers, m->class, sizeof m->class);
+}
+
+static uint64_t number_at(const numberer *m, uint32_t place) {
+  return lh_hash(m->class, strlen(m->class), m->folder->tree->list[place].identity);
+}
+
+static uint64_t number_without_numbers(const numberer *m, uint32_t place) {
+  const char *class = m->class_without_numbers;
+  return lh_hash(class, strlen(class), m->folder->tree->list[place].identity);
+}
+
+static void find_way(const lh_place_tree *tree, uint32_t place, way *w) {
+  w->n_keys = 0;
+  w->n = tree->list[place].depth + 1;
+  for (size_t i = w->n; i-- > 0; place = lh_place_before(tree, place)) {
+    uint8_t kind = lh_last_step(tree, place)->kind;
+    bool is_key = i > 0 && (kind == LH_EDGE_VALUE || kind == LH_STEP_ANY_KEY);
+    if (is_key && w->n_keys < MOST_KEYS) w->keys[w->n_keys++] = i;
+    w->at[i] = place;
+  }
+}
+
+/* The place with other steps for the keys in `mask`; for a row, a key becomes [?]; for a spot it
+** becomes [*], and so does [?]. LH_NO_PLACE: one of them does not change,
+** or is none. */
+static uint32_t exchange(const numberer *m, const way *w, unsigned mask, bool is_row) {
+  lh_place_tree *tree = m->folder->tree;
+  size_t first = w->n;
+  uint32_t steps[MOST_KEYS];
+  if (mask >> w->n_keys != 0) return LH_NO_PLACE;
+  for (size_t k = 0; k < w->n_keys; k++) {
+    uint32_t own = tree->list[w->at[w->keys[k]]].step;
+    if (!(mask >> k & 1)) continue;
+    steps[k] = is_row ? m->several : m->folder->any_key;
+    first = w->keys[k];
+    if (own == m->folder->any_key) return LH_NO_PLACE;
+  }
+  uint32_t place = w->at[first - 1];
+  for (size_t i = first; i < w->n; i++) {
+    uint32_t step = tree->list[w->at[i]].step;
+    for (size_t k = 0; k < w->n_keys; k++)
+      if (w->keys[k] == i && mask >> k & 1) step = steps[k];
+    place = lh_place_behind(tree, place, step);
+  }
+  return place;
+}
+
+/* Those of one key come before those of several. */
+static const uint8_t masks[(1 << MOST_KEYS) - 1] = {1, 2, 4, 3, 5, 6, 7};
+
+/* ==== Rows =========================================================================== */
+
+void lh_told_free(lh_told *told) {
+  LH_FREE_MAPS(&told->row_of, &told->is_vague);
+  lh_free(told->vague);
+}
+
+static bool add_vague(const numberer *m, lh_told *told, uint32_t target, uint32_t row) {
+  way w;
+  find_way(m->folder->tree, target, &w);
+  for (size_t i = 0; i < sizeof masks; i++) {
+    uint32_t place = exchange(m, &w, masks[i], true);
+    if (place == LH_NO_PLACE) continue;
+    if (place == LH_NO_NUMBER ||
+        !lh_grow(&told->vague, told->n_vague, &told->capacity, sizeof *told->vague))
+      return false;
+    told->vague[told->n_vague].number = number_at(m, place);
+    told->vague[told->n_vague++].row = row;
+  }
+  return true;
+}
+
+static bool tell_spot(numberer *m, lh_places *places, lh_spot spot, uint32_t row, lh_told *told) {
+  lh_place_tree *tree = m->folder->tree;
+  uint32_t keyless = m->folder->states[spot.state].place;
+  uint32_t at = lh_place_with_keys(m->folder, &places->met, spot.state);
+  if (at == LH_NO_NUMBER || !set_class(m, spot.class_index)) return false;
+  if (places->list[row].several) set_type(m, spot.class_index);
+  if (places->list[row].keyless) at = keyless;
+  uint64_t number = number_at(m, at);
+  uint32_t without = LH_NO_PLACE;
+  if (places->list[row].joined) {
+    without = lh_place_without_numbers(tree, at);
+    bool is_left = at != keyless && lh_place_without_numbers(tree, keyless) == LH_NO_PLACE;
+    if (without == LH_NO_NUMBER) return false;
+    if (is_left) at = keyless;
+    number =
+        is_left || without == LH_NO_PLACE ? number_at(m, at) : number_without_numbers(m, without);
+  }
+  uint32_t *known = lh_map_at(&told->row_of, number);
+  if (!known) return false;
+  if (*known != LH_NO_NUMBER) return true;
+  *known = row;
+  return add_vague(m, told, at, row);
+}
+
+bool lh_tell_places(lh_places *places, lh_told *told) {
+  numberer m;
+  bool ok = begin(&m, &places->folds->folder);
+  places->met.keeps_links = true;
+  for (size_t i = 0; ok && i < places->n_spots; i++) {
+    uint32_t row = places->of_spot[i];
+    lh_spot spot = places->folds->spots[i];
+    if (row != LH_NO_NUMBER && spot.class_index != UINT32_MAX)
+      ok = tell_spot(&m, places, spot, row, told);
+  }
+  places->met.keeps_links = false;
+  return ok;
+}
+
+/* ==== Spots ========================================================================== */
+
+void lh_spot_numbers_free(lh_spot_numbers *spots) {
+  LH_FREE_ALL(spots->numbers, spots->objects, spots->first, spots->first_vague);
+  *spots = (lh_spot_numbers){0};
+}
+
+static bool add(lh_spot_numbers *out, uint64_t number) {
+  if (!lh_grow(&out->numbers, out->n, &out->capacity, sizeof *out->numbers)) return false;
+  out->numbers[out->n++] = number;
+  return true;
+}
+
+static bool add_place(const numberer *m, lh_spot_numbers *out, uint32_t place) {
+  uint32_t without = lh_place_without_numbers(m->folder->tree, place);
+  return without != LH_NO_NUMBER && add(out, number_at(m, place)) &&
+         (without == LH_NO_PLACE || add(out, number_without_numbers(m, without)));
+}
+
+/* Has the place a step [?]? */
+static bool is_of_several(const numberer *m, uint32_t place) {
+  const lh_place_tree *tree = m->folder->tree;
+  for (; place != LH_NO_PLACE; place = lh_place_before(tree, place))
+    if (tree->list[place].step == m->several) return true;
+  return false;
+}
+
+/* The places of a spot, most exact first, and those with [?]. */
+typedef struct spot_places {
+  uint32_t known[sizeof masks + 2], vague[sizeof masks + 1];
+  size_t n_known, n_vague;
+} spot_places;
+
+static void put(const numberer *m, spot_places *p, uint32_t place) {
+  if (place == LH_NO_PLACE) return;
+  if (is_of_several(m, place))
+    p->vague[p->n_vague++] = place;
+  else
+    p->known[p->n_known++] = place;
+}
+
+static bool find_places(const numberer *m, const lh_met *met, uint32_t state, spot_places *p) {
+  way w;
+  uint32_t keyless = m->folder->states[state].place;
+  uint32_t at = lh_place_with_keys(m->folder, met, state);
+  p->n_known = p->n_vague = 0;
+  if (at == LH_NO_NUMBER) return false;
+  put(m, p, at);
+  if (keyless != at) put(m, p, keyless);
+  find_way(m->folder->tree, at, &w);
+  for (size_t k = 0; k < sizeof masks; k++) {
+    uint32_t place = exchange(m, &w, masks[k], false);
+    if (place == LH_NO_NUMBER) return false;
+    put(m, p, place);
+  }
+  return true;
+}
+
+static bool number_spot(numberer *m, const lh_met *met, lh_spot spot, size_t i,
+                        lh_spot_numbers *out) {
+  spot_places p;
+  bool ok = find_places(m, met, spot.state, &p) && set_class(m, spot.class_index);
+  for (size_t k = 0; ok && k < p.n_known; k++) ok = add_place(m, out, p.known[k]);
+  set_type(m, spot.class_index);
+  for (size_t k = 0; ok && k < p.n_known; k++) ok = add_place(m, out, p.known[k]);
+  out->first_vague[i] = out->n;
+  for (size_t k = 0; ok && k < p.n_vague; k++) ok = add(out, number_at(m, p.vague[k]));
+  ok = ok && (p.n_vague == 0 || set_class(m, spot.class_index));
+  for (size_t k = 0; ok && k < p.n_vague; k++) ok = add(out, number_at(m, p.vague[k]));
+  return ok;
+}
+
+bool lh_number_spots(const lh_snapshot *snapshot, lh_spot_numbers *out) {
+  lh_folds *folds = lh_folds_of(snapshot);
+  lh_met met = {.keeps_links = true};
+  numberer m;
+  bool ok = folds && begin(&m, &folds->folder);
+  if (!ok) return false;
+  out->n_spots = folds->n_spots;
+  out->objects = lh_alloc_zeroed(folds->n_spots, sizeof *out->objects);
+  out->first = lh_alloc(folds->n_spots + 1, sizeof *out->first);
+  out->first_vague = lh_alloc(folds->n_spots, sizeof *out->first_vague);
+  ok = out->objects && out->first && out->first_vague &&
+       lh_meet_keys(&met, folds, folds->order + 1, folds->n - 1);
+  met.several = m.several;
+  for (size_t i = 0; ok && i < folds->n_spots; i++) {
+    out->first[i] = out->first_vague[i] = out->n;
+    if (folds->spots[i].class_index != UINT32_MAX)
+      ok = number_spot(&m, &met, folds->spots[i], i, out);
+  }
+  for (size_t i = 1; ok && i < folds->n; i++) out->objects[folds->spot[folds->order[i]]]++;
+  if (ok) out->first[folds->n_spots] = out->n;
+  lh_free(met.list);
+  return ok;
+}
+
+/* ==== Both =========================================================================== */
+
+bool lh_rows_of_spots(lh_told *told, const lh_spot_numbers *spots, uint32_t *row_of,
+                      bool *is_vague) {
+  lh_map_free(&told->is_vague);
+  for (size_t i = 0; i < spots->n_spots; i++) {
+    row_of[i] = LH_NO_NUMBER;
+    for (size_t k = spots->first[i]; k < spots->first_vague[i] && row_of[i] == LH_NO_NUMBER; k++)
+      row_of[i] = lh_map_get(&told->row_of, spots->numbers[k]);
+    for (size_t k = spots->first_vague[i]; k < spots->first[i + 1]; k++)
+      if (!lh_map_count(&told->is_vague, spots->numbers[k])) return false;
+  }
+  for (size_t i = 0; i < told->n_vague; i++)
+    if (lh_map_get(&told->is_vague, told->vague[i].number) != LH_NO_NUMBER)
+      is_vague[told->vague[i].row] = true;
+  return true;
+}
+
+/* ==== Objects of one snapshot ======================================================== */
+
+/* Is a place with [?] of the spot also one of a row? */
+static bool has_vague_row(const lh_map *vague, const lh_spot_numbers *spots, uint32_t spot) {
+  for (size_t k = spots->first_vague[spot]; k < spots->first[spot + 1]; k++)
+    if (lh_map_get(vague, spots->numbers[k]) != LH_NO_NUMBER) return true;
+  return false;
+}
+
+typedef struct looker {
+  numberer m;
+  const lh_told *told;
+  const lh_folds *folds;
+  lh_met met;            /* of one path */
+  lh_spot_numbers found; /* of one object */
+  size_t first_vague;
+  lh_id parent; /* of the last object, with its spot and row; LH_NO_OBJECT: its key tells */
+  uint32_t spot, row;
+} looker;
+
+/* The row of an object by the keys of its own path. False: out of memory. */
+static bool look_up(looker *l, lh_id id) {
+  const lh_snapshot *s = l->m.folder->snapshot;
+  const lh_spot *spot = lh_spot_at(l->folds, id);
+  if (lh_naming_parent(s, id) == l->parent && l->folds->spot[id] == l->spot) return true;
+  l->parent = LH_NO_OBJECT;
+  for (lh_id at = id, above; at != LH_ROOT; at = above) {
+    above = lh_naming_parent(s, at);
+    if (!lh_meet_key(&l->met, l->m.folder, lh_spot_at(l->folds, above)->state,
+                     lh_spot_at(l->folds, at)->state, s->parent_edge[at]))
+      return false;
+  }
+  l->found.n = 0;
+  if (!number_spot(&l->m, &l->met, *spot, 0, &l->found)) return false;
+  for (lh_id at = id; at != LH_ROOT; at = lh_naming_parent(s, at)) {
+    uint32_t state = lh_spot_at(l->folds, at)->state;
+    if (state < l->met.n) l->met.list[state] = (lh_met_state){0};
+  }
+  l->row = LH_NO_NUMBER;
+  for (size_t k = 0; k < l->first_vague && l->row == LH_NO_NUMBER; k++)
+    l->row = lh_map_get(&l->told->row_of, l->found.numbers[k]);
+  if (lh_key_of_row(s, s->parent_edge[id]) != LH_NO_OBJECT) return true;
+  l->parent = lh_naming_parent(s, id);
+  l->spot = l->folds->spot[id];
+  return true;
+}
+
+static bool look_up_all(looker *l, const uint32_t *row_of_spot, const bool *is_vague,
+                        uint32_t *row_of) {
+  bool ok = true;
+  for (size_t i = 1; ok && i < l->folds->n; i++) {
+    lh_id id = l->folds->order[i];
+    uint32_t spot = l->folds->spot[id];
+    row_of[id] = row_of_spot[spot];
+    if (!is_vague[spot]) continue;
+    ok = look_up(l, id);
+    row_of[id] = l->row;
+  }
+  return ok;
+}
+
+bool lh_rows_of_objects(lh_told *told, const lh_snapshot *snapshot, uint32_t *row_of) {
+  lh_folds *folds = lh_folds_of(snapshot);
+  lh_spot_numbers spots = {0};
+  looker l = {.told = told, .folds = folds, .parent = LH_NO_OBJECT, .row = LH_NO_NUMBER};
+  lh_map vague = {0};
+  uint32_t *row_of_spot = NULL;
+  bool *is_vague = NULL, *is_vague_row = NULL;
+  size_t n_rows = 0;
+  bool ok = lh_number_spots(snapshot, &spots) && begin(&l.m, &folds->folder);
+  for (size_t i = 0; ok && i < told->n_vague; i++) {
+    ok = lh_map_count(&vague, told->vague[i].number);
+    if (told->vague[i].row >= n_rows) n_rows = (size_t)told->vague[i].row + 1;
+  }
+  if (ok) {
+    row_of_spot = lh_alloc(spots.n_spots, sizeof *row_of_spot);
+    is_vague = lh_alloc_zeroed(spots.n_spots, sizeof *is_vague);
+    is_vague_row = lh_alloc_zeroed(n_rows + 1, sizeof *is_vague_row);
+    ok = row_of_spot && is_vague && is_vague_row &&
+         lh_rows_of_spots(told, &spots, row_of_spot, is_vague_row);
+  }
+  for (uint32_t i = 0; ok && i < spots.n_spots; i++) is_vague[i] = has_vague_row(&vague, &spots, i);
+  l.met = (lh_met){.keeps_links = true, .several = l.m.several};
+  l.found.first_vague = &l.first_vague;
+  ok = ok && look_up_all(&l, row_of_spot, is_vague, row_of);
+  LH_FREE_ALL(row_of_spot, is_vague, is_vague_row, l.met.list, l.found.numbers);
+  lh_map_free(&vague);
+  lh_spot_numbers_free(&spots);
+  return ok;
+}
