@@ -94,7 +94,8 @@ describe("the numbers of a row", function()
       for u = 0, 99 do users["u" .. u] = {{id = 1}, {id = 2}} end
       local function work() for n = 1, 50 do table.insert(users.u0, {id = n}) end end
       work() heap.snapshot "a" work() heap.snapshot "b" work() heap.snapshot "c"]]
-    local group, leak = rows_at(groups_of(dir), "^_G.users")[1], rows_at(leaks_of(dir), "^_G.users")[1]
+    local group = rows_at(groups_of(dir), "^_G.users")[1]
+    local leak = rows_at(leaks_of(dir), "^_G.users")[1]
     assert.same({"_G.users.u0[*]", 50}, {group.held_by, group.objects})
     assert.is_nil(group.at)
     assert.same({"_G.users.u0[*]", 152}, {leak.held_by, leak.objects})
