@@ -9,7 +9,15 @@
 
 LH_CELL(type_of, lh_cause, cell->as.text = it->type == LH_TYPE_ROOT ? NULL : lh_type_name(it->type))
 LH_ITS(bool, has_limit, lh_cause, it->bound.limit > 0)
-LH_CELL(ages_of, void, cell->as.series.n = ((const lh_causes *)report->answer)->history.n)
+
+/* A row of several collections knows only the ages in one of them. */
+static bool has_ages(const lh_cause *leak) {
+  const lh_growing *g = leak->collection;
+  return !g || g->id != leak->example || g->tables < 2;
+}
+
+LH_CELL(ages_of, lh_cause, cell->is_absent = !has_ages(it),
+        cell->as.series.n = ((const lh_causes *)report->answer)->history.n)
 LH_CELL(keys_of, lh_cause,
         cell->as.text = it->collection ? lh_keying_name(it->collection->keying) : NULL)
 
@@ -28,8 +36,8 @@ static const lh_table leak_table = LH_TABLE_OF(
     LH_COUNT_SERIES("ages", NULL, ages,
                     "how many were allocated before the first mark and in each interval between "
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
-                    "the order of allocation",
-                    .compute = ages_of),
+                    "the order of allocation; absent for several collections",
+                    LH_OPTIONAL, .compute = ages_of),
     LH_NUMBER("limit", bound.limit,
               "a number stored near them, such as max, that seems to cap them",
               LH_WHERE(has_limit)),
@@ -72,7 +80,7 @@ static void print_leak(lh_teller *t, lh_report *report, const lh_cause *leak) {
   if (where) lh_say(t, LH_PLAIN, "    %s", where);
   if (leak->bound.limit > 0)
     lh_print_bound(t, report->snapshot, &leak->bound);
-  else
+  else if (has_ages(leak))
     lh_print_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
   if (leak->prospect == LH_BOUNDED) return;
   if (leak->collection) lh_print_keys(t, report, leak->collection);

@@ -101,4 +101,28 @@ describe("the numbers of a row", function()
     assert.same({"_G.users.u0[*]", 152}, {leak.held_by, leak.objects})
     assert.same({52, 50, 50}, leak.ages)
   end)
+
+  --  _G.users -> .u0, ... -> .x0, ... -> [i] -> record: one row of many arrays
+  it("by age are not told of several collections by one of them", function()
+    local dir = take [[
+      users = {}
+      for u = 0, 99 do
+        users["u" .. u] = {}
+        for i = 0, 99 do users["u" .. u]["x" .. i] = {} end
+      end
+      local n = 0
+      local function work()
+        for _ = 1, 5000 do
+          n = n + 1
+          local list = users["u" .. n %% 5]["x" .. n %% 100]
+          list[#list + 1] = {id = n}
+        end
+      end
+      work() heap.snapshot "a" work() heap.snapshot "b" work() heap.snapshot "c"]]
+    local leak = leaks_of(dir)[1]
+    assert.equal(15000, leak.objects)
+    local sum = 0
+    for _, n in ipairs(leak.ages or {leak.objects}) do sum = sum + n end
+    assert.equal(leak.objects, sum)
+  end)
 end)
