@@ -73,9 +73,9 @@ describe("where to cut a path", function()
   end)
 
   it("says why a row retains more than the one above it", function()
-    assert.match("\n.owner [^\n]+ 5%.%d KB\n\nWhere a row retains more than the one above it",
+    assert.match("\n.owner [^\n]+ 5%.%d KB\n\nA row that retains more than the row above it",
       told "_G.shared.owner")
-    assert.not_match("Where a row", told "_G.common.data")
+    assert.not_match("A row that", told "_G.common.data")
   end)
 
   it("says why a field retains more than its object", function()
