@@ -2,11 +2,11 @@
 ** place_counts.c - counts what a row tells of, in its own snapshot and in others.
 **
 ** A row tells of objects of its class at its place with keys; a row of several classes, of all of
-** the type there, as its fingerprint does. Another snapshot may fold the same
-** path otherwise: seven like values of a table have their keys, eight have [*]. So a [*] of a row
-** stands for any key. Where a row has a key and a snapshot has [*] for several names, nobody knows
-** how many are under that key: the row is vague there. Such places get the step [?], and the rows
-** are looked up with it too. Only the last keys of a place are exchanged.
+** the type there, as its fingerprint does. Another snapshot may fold the same path otherwise: seven
+** like values of a table have their keys, eight have [*]. So a [*] of a row stands for any key.
+** Where a row has a key and a snapshot has [*] for several names, nobody knows how many are under
+** that key: the row is vague there. Such places get the step [?], and the rows are looked up with
+** it too. Only the last two keys of a place are exchanged: each doubles what is kept of a place.
 */
 #include <stdio.h>
 #include <string.h>
@@ -14,13 +14,13 @@
 #include "graph/graph.h"
 #include "place.h"
 
-enum { MOST_KEYS = 3 };
+enum { MOST_KEYS = 2 };
 
 /* A place, and its last steps that are keys, last first. */
-typedef struct way {
+typedef struct keyed_place {
   uint32_t at[LH_MOST_STEPS_OF_PLACE];
   size_t n, keys[MOST_KEYS], n_keys;
-} way;
+} keyed_place;
 
 typedef struct numberer {
   lh_folder *folder;
@@ -68,7 +68,7 @@ static uint64_t number_without_numbers(const numberer *m, uint32_t place) {
   return lh_hash(class, strlen(class), m->folder->tree->list[place].identity);
 }
 
-static void find_way(const lh_place_tree *tree, uint32_t place, way *w) {
+static void find_keys(const lh_place_tree *tree, uint32_t place, keyed_place *w) {
   w->n_keys = 0;
   w->n = tree->list[place].depth + 1;
   for (size_t i = w->n; i-- > 0; place = lh_place_before(tree, place)) {
@@ -80,9 +80,8 @@ static void find_way(const lh_place_tree *tree, uint32_t place, way *w) {
 }
 
 /* The place with other steps for the keys in `mask`; for a row, a key becomes [?]; for a spot it
-** becomes [*], and so does [?]. LH_NO_PLACE: one of them does not change,
-** or is none. */
-static uint32_t exchange(const numberer *m, const way *w, unsigned mask, bool is_row) {
+** becomes [*], and so does [?]. LH_NO_PLACE: one of them does not change, or is none. */
+static uint32_t exchange(const numberer *m, const keyed_place *w, unsigned mask, bool is_row) {
   lh_place_tree *tree = m->folder->tree;
   size_t first = w->n;
   uint32_t steps[MOST_KEYS];
@@ -105,7 +104,7 @@ static uint32_t exchange(const numberer *m, const way *w, unsigned mask, bool is
 }
 
 /* Those of one key come before those of several. */
-static const uint8_t masks[(1 << MOST_KEYS) - 1] = {1, 2, 4, 3, 5, 6, 7};
+static const uint8_t masks[(1 << MOST_KEYS) - 1] = {1, 2, 3};
 
 /* ==== Rows =========================================================================== */
 
@@ -115,8 +114,8 @@ void lh_told_free(lh_told *told) {
 }
 
 static bool add_vague(const numberer *m, lh_told *told, uint32_t target, uint32_t row) {
-  way w;
-  find_way(m->folder->tree, target, &w);
+  keyed_place w;
+  find_keys(m->folder->tree, target, &w);
   for (size_t i = 0; i < sizeof masks; i++) {
     uint32_t place = exchange(m, &w, masks[i], true);
     if (place == LH_NO_PLACE) continue;
@@ -209,14 +208,14 @@ static void put(const numberer *m, spot_places *p, uint32_t place) {
 }
 
 static bool find_places(const numberer *m, const lh_met *met, uint32_t state, spot_places *p) {
-  way w;
+  keyed_place w;
   uint32_t keyless = m->folder->states[state].place;
   uint32_t at = lh_place_with_keys(m->folder, met, state);
   p->n_known = p->n_vague = 0;
   if (at == LH_NO_NUMBER) return false;
   put(m, p, at);
   if (keyless != at) put(m, p, keyless);
-  find_way(m->folder->tree, at, &w);
+  find_keys(m->folder->tree, at, &w);
   for (size_t k = 0; k < sizeof masks; k++) {
     uint32_t place = exchange(m, &w, masks[k], false);
     if (place == LH_NO_NUMBER) return false;
