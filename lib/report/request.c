@@ -226,8 +226,8 @@ static int write_answer(lh_report *report, char **json, lh_error *error) {
   return written ? LH_OK : lh_fail_memory(error, "writing an answer");
 }
 
-static int ask(const lh_question *q, lh_request *r, const char *const *pairs, char **json,
-               lh_error *error) {
+static int answer_pairs(const lh_question *q, lh_request *r, const char *const *pairs, char **json,
+                        lh_error *error) {
   lh_snapshot *last = r->snapshots[r->n_snapshots - 1];
   lh_report report;
   int code = prepare(last, error);
@@ -243,8 +243,8 @@ static int ask(const lh_question *q, lh_request *r, const char *const *pairs, ch
   return code;
 }
 
-static int ask_named(const lh_question *q, lh_request *r, const char *const *pairs, char **json,
-                     lh_error *error) {
+static int answer_named(const lh_question *q, lh_request *r, const char *const *pairs, char **json,
+                        lh_error *error) {
   lh_ladder *ladder = NULL;
   const char **names = lh_alloc(r->n_snapshots, sizeof *names);
   int code = names ? LH_OK : lh_fail_memory(error, "asking a question");
@@ -255,7 +255,7 @@ static int ask_named(const lh_question *q, lh_request *r, const char *const *pai
   if (code == LH_OK && q->of == LH_OF_LADDER)
     code = make_ladder(r->snapshots, r->n_snapshots, &ladder, error);
   r->ladder = ladder;
-  if (code == LH_OK) code = ask(q, r, pairs, json, error);
+  if (code == LH_OK) code = answer_pairs(q, r, pairs, json, error);
   lh_ladder_free(ladder);
   lh_free(names);
   return code;
@@ -271,7 +271,7 @@ int lh_answer_json(lh_snapshot *const *snapshots, size_t n, const char *question
   r.snapshots = snapshots;
   r.n_snapshots = n;
   if (strcmp(question, "diff") == 0 && are_apart(&r)) q = lh_find_question("apart");
-  code = ask_named(q, &r, arguments, json, error);
+  code = answer_named(q, &r, arguments, json, error);
   if (code != LH_OK) {
     lh_free(*json);
     *json = NULL;
