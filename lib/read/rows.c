@@ -26,8 +26,14 @@ static int fail_count(lh_error *error) {
 
 enum { BYTES_OF_REFERENCE = 4, SPARE = 16 }; /* a guess; most take more */
 
-static size_t references_in(uint64_t file_bytes) {
-  return file_bytes / BYTES_OF_REFERENCE + SPARE;
+/* Room for the references of records that begin in a block. Its last record may be a string of many
+** blocks, which has none. */
+static size_t references_in(const lh_snapshot *s, uint32_t block) {
+  bool is_last = block + 1 == s->n_blocks;
+  uint64_t end = is_last ? s->records_end : s->blocks[block + 1].offset;
+  uint64_t bytes = end - s->blocks[block].offset;
+  if (s->n_blocks > 1 && bytes > LH_BLOCK_BYTES) bytes = LH_BLOCK_BYTES;
+  return bytes / BYTES_OF_REFERENCE + SPARE;
 }
 
 /* Roots that are named or on a list; some may have no object. */
@@ -36,20 +42,17 @@ static size_t most_roots(const lh_snapshot *s) {
 }
 
 bool lh_make_row_blocks(lh_raw_rows *rows, lh_snapshot *s) {
-  size_t at = most_roots(s);
-  uint64_t end = s->records_end;
-  size_t capacity = at + references_in(end) + s->n_blocks * (size_t)SPARE;
+  size_t at = most_roots(s), capacity = at;
+  for (uint32_t i = 0; i < s->n_blocks; i++) capacity += references_in(s, i);
   rows->blocks = lh_alloc_zeroed(s->n_blocks, sizeof *rows->blocks);
   s->edge = lh_alloc(capacity, sizeof *s->edge);
   s->label = lh_alloc(capacity, 1);
   if (!rows->blocks || !s->edge || !s->label) return false;
   for (; rows->n < s->n_blocks; rows->n++) {
     lh_row_block *block = &rows->blocks[rows->n];
-    bool is_last = rows->n + 1 == s->n_blocks;
-    end = is_last ? s->records_end : s->blocks[rows->n + 1].offset;
     block->delta = (int32_t *)s->edge + at;
     block->label = s->label + at;
-    block->capacity = references_in(end - s->blocks[rows->n].offset);
+    block->capacity = references_in(s, rows->n);
     at += block->capacity;
   }
   return true;
