@@ -111,8 +111,8 @@ static bool is_same(const lh_snapshot *a, const lh_snapshot *b) {
          x->file_bytes == y->file_bytes;
 }
 
-/* The last snapshot is analysed anyway; for a report, all are. Others are opened again and closed at
-** once, so figures of many take the memory of one. */
+/* The last snapshot is analysed anyway; for a report, all are. Others are opened again and closed
+** at once, so figures of many take the memory of one. */
 static int add_to_ladder(lh_ladder *ladder, const view *v, size_t i, lh_error *error) {
   lh_snapshot *again = NULL;
   if (i + 1 == v->n || v->is_written) {

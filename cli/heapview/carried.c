@@ -310,8 +310,8 @@ static void carry_plain(report *r, const char *key, size_t in) {
   cut(&r->keys, 0);
 }
 
-/* Adds each answer on its own, except those of the first page: a piece that ends between the answers
-** of one page takes less memory. */
+/* Adds each answer on its own, except those of the first page: a piece that ends between the
+** answers of one page takes less memory. */
 static void carry_each(report *r, const char *list, size_t in, added more) {
   char *copy = cli_must(strdup(list)), *rest = copy;
   for (char *key; (key = strsep(&rest, " ")) != NULL;) {

@@ -1,7 +1,7 @@
 /*
-** allocations.c - allocated bytes of a profile: by site, function, type, file or stack; the sites with
-** most allocated, live, and soon dead bytes; what could be allocated less; and changes between two
-** profiles.
+** allocations.c - allocated bytes of a profile: by site, function, type, file or stack; the sites
+** with most allocated, live, and soon dead bytes; what could be allocated less; and changes between
+** two profiles.
 */
 #include "report/report.h"
 

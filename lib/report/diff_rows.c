@@ -1,9 +1,9 @@
 /*
-** diff_rows.c - rows of a comparison: containers that grew, the change of each class, and which rows
-** are known. Known fingerprints of the release before match, too, for one release.
+** diff_rows.c - rows of a comparison: containers that grew, the change of each class, and which
+** rows are known. Known fingerprints of the release before match, too, for one release.
 **
-** In text, containers of one class whose paths differ only in folded steps (*) are one row: a leak in
-** each of a thousand inboxes has one cause.
+** In text, containers of one class whose paths differ only in folded steps (*) are one row: a leak
+** in each of a thousand inboxes has one cause.
 */
 #include <stdlib.h>
 #include <string.h>

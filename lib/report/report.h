@@ -1,8 +1,8 @@
 /*
 ** report.h - columns that the compiler checks, and helpers that several questions share.
 **
-** Private to this folder. A question NAME has NAME_answer (a table of columns), find_NAME (fills the
-** answer), and print_NAME (its sentences and tables); LH_QUESTION joins them. The other files:
+** Private to this folder. A question NAME has NAME_answer (a table of columns), find_NAME (fills
+** the answer), and print_NAME (its sentences and tables); LH_QUESTION joins them. The other files:
 **
 **     report.c      asks a question; the cells of its answer
 **     sentences.c   names of objects; lines, numbers, tables and hints as text

@@ -1,10 +1,10 @@
 /*
-** timeline.c - live bytes by the time of allocation: by interval between marks (lh_epoch), as text; and
-** as a chart with layers and marks.
+** timeline.c - live bytes by the time of allocation: by interval between marks (lh_epoch), as text;
+** and as a chart with layers and marks.
 **
-** This needs no tracking: the collector's lists are in the order of allocation. Objects without an age
-** (fixed, or waiting for a finalizer) are in the first interval. The headline names the few intervals,
-** or neighbours, with half of the bytes since the first mark.
+** This needs no tracking: the collector's lists are in the order of allocation. Objects without an
+** age (fixed, or waiting for a finalizer) are in the first interval. The headline names the few
+** intervals, or neighbours, with half of the bytes since the first mark.
 */
 #include <string.h>
 

@@ -2,7 +2,7 @@
 ** watch.h - a watcher takes snapshots of its Lua state on its own (lh_watch). Private to watch*.c.
 **
 **     watch.c          options, start, stop, the end of the state, exit()
-**     watch_alloc.c    our allocation function in front of the host's: threads, sizes, times, memory
+**     watch_alloc.c    our allocator in front of the host's: threads, sizes, times, memory
 **     watch_signal.c   the list of all watchers, and the handler
 **     watch_close.c    learns early that the state is closing
 **     watch_hook.c     arming: a debug hook that fires at the next safe point; timers

@@ -52,8 +52,8 @@ static bool has_our_hook(lua_State *thread) {
 /* While a signal's request waits, timers arm again, and report a long wait. The first is for a host
 ** that sets its own debug hook over ours each time before it calls Lua code, and whose code takes
 ** no memory. A tick during this code arms the thread. The clock is the thread's processor time, so
-** no sleeping system call is disturbed; the kernel checks it each 1 to 10 ms. The second timer fires
-** once, in real time, for a host that sleeps.
+** no sleeping system call is disturbed; the kernel checks it each 1 to 10 ms. The second timer
+** fires once, in real time, for a host that sleeps.
 **
 ** The signal is SIGURG, whatever the watched one is: it is ignored by default, and a host's handler
 ** for it must expect any number of them. The timers are the kernel's, not libc's, because signal

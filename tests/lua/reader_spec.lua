@@ -388,7 +388,8 @@ describe("wrong use", function()
     local object = s:object "_G.bus"
     raises("zero byte", reader.open, "a\0b")
     raises("string expected, got table", reader.open, {})
-    raises("options are 'class', 'type', 'garbage', 'since' and 'until'", s.objects, s, {clas = "x"})
+    raises("options are 'class', 'type', 'garbage', 'since' and 'until'",
+           s.objects, s, {clas = "x"})
     raises("table expected, got string", s.objects, s, "Listener")
     raises("'type' is one of table, string", s.objects, s, {type = "tables"})
     raises("'class' must be the name", s.objects, s, {class = {}})

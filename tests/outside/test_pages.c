@@ -300,6 +300,36 @@ static void test_holes_of_a_core(void **state) {
   assert_int_equal(unlink("core"), 0);
 }
 
+/* ==== Spans ========================================================================= */
+
+/* Every pair of lists of spans of 0..7 is compared byte by byte. */
+static void test_differences_of_spans(void **state) {
+  (void)state;
+  for (unsigned a = 0; a < 256; a++) {
+    for (unsigned b = 0; b < 256; b++) {
+      lh_spans lists[2] = {{0}, {0}};
+      for (unsigned i = 0; i < 8; i++) {
+        if (a >> i & 1) assert_true(lh_spans_add(&lists[0], i, i + 1, 0));
+        if (b >> i & 1) assert_true(lh_spans_add(&lists[1], i, i + 1, 0));
+      }
+      lh_spans_cursor at = {0};
+      lh_span part;
+      unsigned missing = 0;
+      while (lh_spans_next_missing(&lists[0], &lists[1], &at, &part)) {
+        for (uint64_t i = part.start; i < part.end; i++) missing |= 1u << i;
+      }
+      assert_int_equal(missing, a & ~b);
+      assert_int_equal(lh_spans_bytes(&lists[0]), __builtin_popcount(a));
+      for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(lh_spans_have(&lists[0], i, 1), a >> i & 1);
+        assert_int_equal(lh_spans_have(&lists[0], i, 2), (a >> i & 3) == 3);
+      }
+      lh_spans_free(&lists[0]);
+      lh_spans_free(&lists[1]);
+    }
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_other_page),
@@ -311,6 +341,7 @@ int main(void) {
       cmocka_unit_test(test_whole_regions),
       cmocka_unit_test(test_ends_in_time),
       cmocka_unit_test(test_holes_of_a_core),
+      cmocka_unit_test(test_differences_of_spans),
   };
   return folder_run(tests);
 }

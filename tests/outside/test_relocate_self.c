@@ -1,7 +1,7 @@
 /*
 ** test_relocate_self.c - a program that relocates itself runs again once, with what it was given,
-** and not for ever where it is refused. The runs are of this program: with a first argument it tells
-** what it sees.
+** and not for ever where it is refused. The runs are of this program: with a first argument it
+** tells what it sees.
 */
 #include <errno.h>
 #include <linux/filter.h>
