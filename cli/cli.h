@@ -155,8 +155,8 @@ const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double 
 _Noreturn void cli_usage_error(const cli *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* For failures: prints "heaptop: FILE: ...", then `hint` unless NULL; exit status 2. */
-_Noreturn void cli_die(const cli *c, const char *hint, const char *format, ...)
+/* For failures: prints "heaptop: FILE: ...", then `hint` (by malloc, or NULL); exit status 2. */
+_Noreturn void cli_die(const cli *c, char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Prints a line on stderr with the command's name in front; control characters are made visible. */

@@ -27,19 +27,20 @@ static unsigned n_threads(void) {
 }
 
 /* One malloc arena for all threads, which reuses freed memory. Memory for a snapshot comes in huge
-** pages: faults of small pages took a fifth of the time. */
+** pages: faults of small pages took a fifth of the time. An allocator that is not glibc's (that of a
+** sanitizer, of LD_PRELOAD) takes no such setting and is left alone. */
 static void make_room(uint64_t file_bytes) {
-  enum { TIMES = 12, HUGE_PAGE = 2 << 20 };
 #ifdef M_ARENA_MAX
-  (void)mallopt(M_ARENA_MAX, 1);
-  (void)mallopt(M_MMAP_MAX, 0);
-  (void)mallopt(M_TRIM_THRESHOLD, -1);
-#endif
+  enum { TIMES = 12, HUGE_PAGE = 2 << 20 };
+  if (!mallopt(M_ARENA_MAX, 1) || !mallopt(M_MMAP_MAX, 0) || !mallopt(M_TRIM_THRESHOLD, -1)) return;
   size_t bytes = TIMES * (size_t)file_bytes;
   char *room = bytes > HUGE_PAGE ? malloc(bytes) : NULL;
   size_t small = HUGE_PAGE - (uintptr_t)room % HUGE_PAGE;
   if (room) (void)madvise(room + small, bytes - small, MADV_HUGEPAGE);
   free(room);
+#else
+  (void)file_bytes;
+#endif
 }
 
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {

@@ -59,12 +59,13 @@ void cli_usage_error(const cli *c, const char *format, ...) {
   exit(CLI_FAILURE);
 }
 
-void cli_die(const cli *c, const char *hint, const char *format, ...) {
+void cli_die(const cli *c, char *hint, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
   say(c, format, arguments);
   va_end(arguments);
   if (hint != NULL) fprintf(stderr, "%s\n", hint);
+  free(hint);
   cli_json_drop();
   exit(CLI_FAILURE);
 }

@@ -46,6 +46,14 @@ char *command_for_number(const char *name) {
   return command;
 }
 
+static char *hint_for_no_file(const char *name) {
+  char *command = command_for_number(name);
+  char *hint =
+      cli_format("Give it a core file, or the number of a process, which %s tells.", command);
+  free(command);
+  return hint;
+}
+
 static void open_core(subject *s, const request *r) {
   lh_error error;
   lh_await(r->awaited, s->name); /* also for the files that it names */
@@ -53,9 +61,7 @@ static void open_core(subject *s, const request *r) {
   lh_await_end(r->awaited);
   if (code == LH_OK) return;
   bool is_there = error.code != LH_EIO || error.os_errno != ENOENT;
-  char *hint = cli_format("Give it a core file, or the number of a process, which %s tells.",
-                          command_for_number(s->name));
-  cli_die(s->c, is_there ? NULL : hint, "%s", error.message);
+  cli_die(s->c, is_there ? NULL : hint_for_no_file(s->name), "%s", error.message);
 }
 
 static void show_search(void *payload, uint64_t searched_bytes) {
@@ -168,7 +174,7 @@ static size_t choose_by_age(const subject *s, const request *r, const lh_snapsho
   const lh_info *info = lh_snapshot_info(after);
   for (size_t i = 0; i < s->n_states; i++)
     if (s->states[i].id == info->state_id) return i;
-  cli_die(s->c, "For a first snapshot of this one leave --after out.",
+  cli_die(s->c, cli_format("For a first snapshot of this one leave --after out."),
           "'%s' is of another Lua state: it was taken of process %" PRIu64 " (%s), at %s", r->after,
           info->process_id, info->program, lh_time_text(info->time_ns).text);
 }
