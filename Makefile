@@ -108,8 +108,9 @@ VIEW_LIBS = $(shell $(PKG_CONFIG) --libs jansson libmicrohttpd libgvc zlib) -L$(
   -Wl,-rpath,$(PLUGINS) -lgvplugin_dot_layout -lgvplugin_core -pthread
 TEST_LIBS = $(shell $(PKG_CONFIG) --libs cmocka) $(LUA_LIBS) $(LIB_LIBS) -ldl
 
-# Recipes show the target only; V=1 shows the commands.
-Q = $(if $(V),,@echo "  $@" && )
+# A build names each folder that it makes; V=1 shows the commands.
+Q = $(if $(V),,@)
+FOLDER = [ -d $(@D) ] || { mkdir -p $(@D) && echo "  $(@D)/"; }
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -137,24 +138,24 @@ browser: packages
 # declaration, which may say that the shared library shows it.
 define variant
 $(1)/lib/%.o: lib/%.c | needs
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) -Wmissing-prototypes $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
 	  $$(if $$(filter lib/take/% lib/track/% lib/outside/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) \
 	  -MMD -MP -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Ilua $$(LUA_CFLAGS) \
 	  -MMD -MP -c -o $$@ $$<
 
 $(1)/cli/%.o: cli/%.c | needs
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib -Icli $$(CLI_CFLAGS) \
 	  -MMD -MP -c -o $$@ $$<
 
 # What is tested is optimised as it will be. What tests it is compiled in half the time.
 $(1)/tests/%.o: tests/%.c | needs
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) -O1 $$(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common \
 	  $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
 	  -c -o $$@ $$<
@@ -174,33 +175,33 @@ $(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
 # What the columns of answers mean, for editors and in manual pages; and the completions of options.
 $(1)/generate/columns: $(1)/lua/generate/columns.o \
   $$(patsubst %.c,$(1)/%.o,$$(filter-out lib/dot.c,$$(LIB_SOURCES)))
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ -lm
 $(1)/heap/reader_rows_meta.lua: lua/generate/reader_rows_meta.lua $(1)/generate/columns
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$(1)/generate/columns $$< >$$@
 $(1)/man/%.1: cli/man/%.1 $(1)/generate/columns $(wildcard cli/man/shared/*)
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$(1)/generate/columns $$< >$$@
 
 $(1)/generate/heapattach: $(1)/liboutside.a
 $(1)/generate/heapattach: CLI_LIBS += $(1)/liboutside.a $(1)/libluaheap.a $$(OUTSIDE_LIBS)
 $$(TOOLS:%=$(1)/generate/%): $(1)/generate/%: $$$$(call tool_objects,$(1),$$$$*) \
   $(1)/cli/generate/completions.o $(1)/libluaheap.a
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -Wl,--wrap=cli_parse -o $$@ $$(filter %.o,$$^) \
 	  $$(filter %.a,$$^) $$(CLI_LIBS) $$(SQL_LIBS) $$(VIEW_LIBS)
 $(1)/completions/%.bash $(1)/completions/_%: $(1)/generate/%
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)for file in $$*.bash _$$*; do $$< $$$$file >$$(@D)/$$$$file || exit; done
 
 # What of it needs libcgraph: loaded when heap.dot is first called.
 $(1)/heap/dot.so: $(1)/lua/dot/dot.o $(1)/lua/live/caller.o $(1)/libluaheap.a
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^ $$(LIB_LIBS)
 
 $$(TOOLS:%=$(1)/bin/%): $(1)/bin/%: $$$$(call tool_objects,$(1),$$$$*) $(1)/libluaheap.a
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 # Loaded where no target's memory is, so that it can have that at its own addresses.
@@ -235,7 +236,7 @@ $(1)/tests/heapattach: $(1)/tests/cli/stand_in.o $(call tool_objects,$(1),heapat
 # What is looked at from outside is built as others build it, without sanitizers.
 $(addprefix $(1)/tests/,epoll_host storm_host spy_host forger_host prefix_host prefork_host): \
   $(1)/tests/%: tests/outside/%.c | needs
-	@mkdir -p $$(@D)
+	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $$(LUA_CFLAGS) $$(LDFLAGS) -o $$@ $$< $$(LUA_LIBS) -pthread
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.
@@ -305,7 +306,7 @@ $(eval $(call variant,build/fuzz,-fsanitize=fuzzer-no-link,$(FUZZ_SANITIZERS)))
 
 # heapview's page in one piece, with Debian's d3 inside.
 build/page/built_page.h: cli/generate/page.sh $(wildcard cli/heapview/page/*) | needs
-	@mkdir -p $(@D)
+	@$(FOLDER)
 	$(Q)cli/generate/page.sh cli/heapview/page $(D3) >$@
 
 # For a program that is linked to it; one that only reads snapshots has no Lua (lib/weak_lua.h).
@@ -386,7 +387,7 @@ build/lint-gcc/%.o: CC = gcc
 
 lint-clang: $(LINT_SOURCES:%.c=build/lint-clang/%.seen)
 build/lint-clang/%.seen: %.c | needs
-	@mkdir -p $(@D)
+	@$(FOLDER)
 	$(Q)clang -fsyntax-only $(BASE_CFLAGS) $(if $(filter lib/%,$<),-Wmissing-prototypes) -Werror \
 	  -DLH_TEST_ALLOC $(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common -Ibuild/page $(LUA_CFLAGS) \
 	  $(LIB_CFLAGS) $(CLI_CFLAGS) -MMD -MP -MF $(@:seen=d) -MT $@ $< && touch $@
