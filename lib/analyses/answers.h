@@ -262,7 +262,7 @@ int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
 
 /* Finds a limit for the `count` elements that `holder` holds (lh_bound). LH_EMEMORY; LH_ENOTFOUND:
-** `holder` is garbage. O(entries read). */
+** `holder` is garbage. O(entries read), after O(n + m) for the first. */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error);
 

@@ -1,12 +1,16 @@
 /*
 ** bound.c - Finds the number that limits a collection, such as max = 1000.
-** The number is a field of the collection or of a table that holds it. A field called `size` may be
-** a limit or a count. It is sure to be a limit only if another field has the count; else the ages
-** of the elements may overrule it (lh_prospect_within).
+** The number is a field of the collection or of a table that holds it, or an upvalue of a function
+** that has such a table as another upvalue. A field called `size` may be a limit or a count. It is
+** sure to be a limit only if another field has the count, or an index of a ring; else the ages of
+** the elements may overrule it (lh_prospect_within).
 */
 #include "analyses.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "read/decode.h"
 
 enum { MOST_TABLES = 4, MOST_REFERRERS = 4 };
 
@@ -47,6 +51,8 @@ static double number_of(lh_value value) {
 
 static const char *const limits[] = {"max", "limit", "cap", "bound", "quota", NULL};
 static const char *const sizes[] = {"size", NULL};
+static const char *const indexes[] = {"at",    "head", "tail",  "first", "last",     "next", "pos",
+                                      "index", "read", "write", "front", "position", NULL};
 
 /* Returns the string key of a number >= 1; LH_NO_OBJECT for any other entry. */
 static lh_id name_of(const lh_snapshot *snapshot, lh_value key, lh_value value) {
@@ -67,6 +73,29 @@ static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count
   return false;
 }
 
+static bool is_index_name(const lh_snapshot *snapshot, lh_id name) {
+  const char *bytes;
+  size_t n, i = 0;
+  (void)lh_string_whole(snapshot, name, &bytes, &n);
+  while (indexes[i] && !(strlen(indexes[i]) == n && contains(bytes, n, indexes[i]))) i++;
+  return indexes[i] != NULL;
+}
+
+/* The indexes of a ring are within its size; one that equals the count may be that of a queue. */
+static bool is_ring(const lh_snapshot *snapshot, lh_id table, double size, uint64_t count) {
+  bool found = false;
+  lh_edges it;
+  lh_value key, value;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
+    lh_id name = name_of(snapshot, key, value);
+    if (name == LH_NO_OBJECT || !is_index_name(snapshot, name)) continue;
+    double index = number_of(value);
+    if (index > size || index == (double)count) return false;
+    found = true;
+  }
+  return found;
+}
+
 /* A fast check for a string key with a plain value: a big map of objects has none. */
 static bool has_named_scalar(const lh_snapshot *s, lh_id table) {
   for (uint32_t e = s->first_edge[table], end = s->first_edge[table + 1]; e < end; e++)
@@ -74,6 +103,12 @@ static bool has_named_scalar(const lh_snapshot *s, lh_id table) {
         (e + 1 == end || !(s->label[e + 1] & LH_LABEL_KEYED)))
       return true;
   return false;
+}
+
+static void add_limit(lh_bound *out, double number, lh_id name, bool is_sure) {
+  bool is_better = out->limit == 0 || (is_sure && !out->is_sure) ||
+                   (is_sure == out->is_sure && number < out->limit);
+  if (is_better) *out = (lh_bound){.limit = number, .name = name, .is_sure = is_sure};
 }
 
 static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, lh_bound *out) {
@@ -88,12 +123,76 @@ static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, 
     bool is_limit = has_word(snapshot, name, limits);
     if (!is_limit && !has_word(snapshot, name, sizes)) continue;
     is_limit |= is_counted && !is_about(number, count);
-    bool sure = is_limit && is_within(number, count, LH_NEAR_LIMIT);
-    bool better =
-        out->limit == 0 || (sure && !out->is_sure) || (sure == out->is_sure && number < out->limit);
-    if (better) *out = (lh_bound){.limit = number, .name = name, .is_sure = sure};
+    is_limit = is_limit || is_ring(snapshot, table, number, count);
+    add_limit(out, number, name, is_limit && is_within(number, count, LH_NEAR_LIMIT));
   }
 }
+
+/* ==== Upvalues ======================================================================= */
+
+/* Like local MAX = 1000 beside local cache = {}. The snapshot keeps its limiters: functions with a
+** limit as upvalue, under each table that they have as upvalue: table << 32 | function, sorted. */
+
+static int compare_limiters(const void *left, const void *right) {
+  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+  return LH_LESS(a, b);
+}
+
+/* Returns the number >= 1 of an upvalue with the name of a limit, at the closure's edge `e`; 0 for
+** any other edge. */
+static double limit_at(const lh_snapshot *s, lh_id closure, uint32_t e, lh_id *name) {
+  lh_object upvalue;
+  lh_id id = s->edge[e];
+  if (lh_label_kind(s->label[e]) != LH_EDGE_UPVALUE || lh_type_of(s, id) != LH_TYPE_UPVALUE ||
+      lh_is_dead(s, id) || lh_content_of_upvalue(s, id) != LH_NO_OBJECT)
+    return 0;
+  lh_object_at(s, id, &upvalue);
+  double number = number_of(upvalue.as.upvalue.value);
+  if (number < 1) return 0;
+  *name = lh_name_of_upvalue(s, closure, e);
+  return *name != LH_NO_OBJECT && has_word(s, *name, limits) ? number : 0;
+}
+
+static bool has_limit(const lh_snapshot *s, lh_id closure) {
+  lh_id name;
+  for (uint32_t e = s->first_edge[closure]; e < s->first_edge[closure + 1]; e++)
+    if (limit_at(s, closure, e, &name) > 0) return true;
+  return false;
+}
+
+static bool find_limiters(lh_snapshot *s) {
+  size_t capacity = 0;
+  if (!lh_grow(&s->limiters, 0, &capacity, sizeof *s->limiters)) return false;
+  for (lh_id id = 1; id <= s->n; id++) {
+    uint32_t first = s->first_edge[id], end = s->first_edge[id + 1];
+    if (lh_type_of(s, id) != LH_TYPE_CLOSURE || !lh_is_reachable(s, id) || !has_limit(s, id))
+      continue;
+    for (uint32_t e = first; e < end; e++) {
+      lh_id table = lh_content_of_upvalue(s, s->edge[e]);
+      if (table == LH_NO_OBJECT || lh_type_of(s, table) != LH_TYPE_TABLE) continue;
+      if (!lh_grow(&s->limiters, s->n_limiters, &capacity, sizeof *s->limiters)) return false;
+      s->limiters[s->n_limiters++] = (uint64_t)table << 32 | id;
+    }
+  }
+  if (s->n_limiters > 1) qsort(s->limiters, s->n_limiters, sizeof *s->limiters, compare_limiters);
+  return true;
+}
+
+static void look_at_limiters(const lh_snapshot *s, lh_id table, uint64_t count, lh_bound *out) {
+  size_t at = 0;
+  LH_LOWER_BOUND(at, s->n_limiters, s->limiters[at] >> 32 < table);
+  for (size_t end = at + MOST_REFERRERS;
+       at < end && at < s->n_limiters && s->limiters[at] >> 32 == table; at++) {
+    lh_id closure = (lh_id)s->limiters[at], name = LH_NO_OBJECT;
+    for (uint32_t e = s->first_edge[closure]; e < s->first_edge[closure + 1]; e++) {
+      double number = limit_at(s, closure, e, &name);
+      if (number > 0 && is_within(number, count, LH_NEAR_UPVALUE_LIMIT))
+        add_limit(out, number, name, true);
+    }
+  }
+}
+
+/* ==================================================================================== */
 
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
                   lh_error *error) {
@@ -101,12 +200,15 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
   if (count == 0 || holder == LH_ROOT) return LH_OK;
   int code = lh_check_paths(snapshot, holder, 1, 1, error);
   if (code != LH_OK) return code;
+  if (!snapshot->limiters && !find_limiters(snapshot))
+    return lh_fail_memory(error, "looking for limits");
   unsigned n_tables = 0;
   for (lh_id id = holder; n_tables < MOST_TABLES && out->limit == 0; id = snapshot->parent[id]) {
     if (lh_is_plumbing(snapshot, id)) break; /* the root is plumbing too */
     if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) continue;
     n_tables++;
     look_into(snapshot, id, count, out);
+    if (out->limit == 0) look_at_limiters(snapshot, id, count, out);
   }
   return LH_OK;
 }

@@ -56,11 +56,12 @@ lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *h
 
 /* A number that seems to limit a collection of `count` objects. It has a name like max, limit,
 ** capacity or size, in the holder or one of four tables that hold it. The count is at least half of
-** it (a sixteenth, if the count is stored beside it) and at most a tenth above. */
+** it (a sixteenth, if the count is stored beside it) and at most a tenth above. Or it is an upvalue
+** of a function that has such a table as another upvalue, and is nine tenths full. */
 typedef struct lh_bound {
   double limit; /* 0: none was found */
-  lh_id name;   /* key of the limit, a string */
-  bool is_sure; /* it is near, and no size, which may also be a count */
+  lh_id name;   /* key of the limit, or name of the upvalue: a string */
+  bool is_sure; /* it is near, and no size, unless of a ring: a size may be a count */
 } lh_bound;
 
 /* LH_BOUNDED if there is a limit. LH_FILLED_ONCE stays, and LH_GROWS if the limit is not sure. */

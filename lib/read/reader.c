@@ -195,7 +195,7 @@ void lh_close(lh_snapshot *s) {
               s->mark_names, s->text, s->upvalue_names, s->first_edge, s->edge, s->label, s->aside,
               s->bent, s->ephemerons, s->distance, s->parent, s->parent_edge, s->named_by, s->idom,
               s->retained, s->name, s->own_data, s->names, s->keys, s->stack_counts, s->clusters,
-              s->placed, s->matched, s->c_functions, s->c_texts, s->blocks, s);
+              s->limiters, s->placed, s->matched, s->c_functions, s->c_texts, s->blocks, s);
 }
 
 const lh_info *lh_snapshot_info(const lh_snapshot *s) {

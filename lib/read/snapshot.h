@@ -18,6 +18,7 @@
 **     folds      spot 4, order 4, for questions about places: name/fold.h
 **     preorder   order 4, end 4, position 4, for most questions about retained size
 **     clusters   4, for pictures, leak candidates and growth
+**     limiters   8 for each table beside a limit in a closure
 **     trees      of pictures: view/tree.h
 **     referrers  first 4, sources 4 for each edge (8 for each weak edge)
 **     map        order 4, sums 2
@@ -238,6 +239,10 @@ struct lh_snapshot {
   void (*free_dominator_tree)(lh_tree *tree);
 
   lh_id *clusters; /* analyses/clusters.c */
+
+  /* analyses/bound.c */
+  uint64_t *limiters;
+  size_t n_limiters;
 
   /* view/tree.c */
   lh_trees *trees;

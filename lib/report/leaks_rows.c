@@ -336,45 +336,68 @@ static bool unite_row(places *p, lh_causes *found, size_t i) {
   return true;
 }
 
+/* Which places have no more objects than now: bounded rows (place -> row), and collections that
+** were filled once (place -> the one with most entries). */
+typedef struct bounds {
+  const lh_place_tree *tree;
+  const lh_causes *found;
+  lh_map rows, filled;
+} bounds;
+
 /* Keeps the bounded row with most objects at each place. False: out of memory. */
-static bool note_bounded(lh_map *bounded, const lh_causes *found, size_t i) {
-  const lh_cause *row = &found->leaks[i];
+static bool note_bounded(bounds *b, size_t i) {
+  const lh_cause *leaks = b->found->leaks, *row = &leaks[i];
   if (row->prospect != LH_BOUNDED || !(row->bound.limit > 0)) return true;
-  uint32_t *most = lh_map_at(bounded, row->at);
-  if (most && (*most == LH_NO_NUMBER || row->objects >= found->leaks[*most].objects))
-    *most = (uint32_t)i;
+  uint32_t *most = lh_map_at(&b->rows, row->at);
+  if (most && (*most == LH_NO_NUMBER || row->objects >= leaks[*most].objects)) *most = (uint32_t)i;
   return most != NULL;
 }
 
-static bool is_bounded_at(const lh_map *bounded, const lh_causes *found, uint32_t place,
-                          const lh_cause *part) {
-  uint32_t whole = lh_map_get(bounded, place);
-  return whole != LH_NO_NUMBER && part->objects <= found->leaks[whole].objects;
+static bool note_filled(bounds *b, size_t i) {
+  const lh_growing *list = b->found->growings.list;
+  if (list[i].prospect != LH_FILLED_ONCE || list[i].is_list) return true;
+  uint32_t *most = lh_map_at(&b->filled, list[i].folded_at);
+  if (most && (*most == LH_NO_NUMBER || list[i].entries > list[*most].entries)) *most = (uint32_t)i;
+  return most != NULL;
+}
+
+static bool is_bounded_at(const bounds *b, uint32_t place, uint64_t objects) {
+  uint32_t row = lh_map_get(&b->rows, place);
+  return row != LH_NO_NUMBER && objects <= b->found->leaks[row].objects;
+}
+
+static bool is_filled_at(const bounds *b, uint32_t place, uint64_t objects) {
+  uint32_t i = place == LH_NO_PLACE ? LH_NO_NUMBER : lh_map_get(&b->filled, place);
+  return i != LH_NO_NUMBER && objects <= b->found->growings.list[i].entries;
 }
 
 /* One object of each element, such as its name: only fixed keys follow the element's path. */
-static bool is_one_of_each(const lh_place_tree *tree, const lh_map *bounded, const lh_causes *found,
-                           const lh_cause *part) {
+static bool is_one_of_each(const bounds *b, const lh_cause *part) {
   uint32_t at = part->at;
-  while (!is_bounded_at(bounded, found, at, part)) {
-    uint8_t kind = lh_last_step(tree, at)->kind;
-    at = lh_place_before(tree, at);
-    if (kind == LH_STEP_ANY_KEY) return is_bounded_at(bounded, found, at, part);
+  bool is_part = false;
+  while (!is_bounded_at(b, at, part->objects)) {
+    uint8_t kind = lh_last_step(b->tree, at)->kind;
+    at = lh_place_before(b->tree, at);
+    if (kind == LH_STEP_ANY_KEY)
+      return is_bounded_at(b, at, part->objects) || (is_part && is_filled_at(b, at, part->objects));
     if (kind != LH_EDGE_VALUE) return false;
+    is_part = true;
   }
   return true;
 }
 
 static bool bound_parts(const lh_place_tree *tree, lh_causes *found) {
-  lh_map bounded = {0};
+  bounds b = {.tree = tree, .found = found};
   bool ok = true;
-  for (size_t i = 0; ok && i < found->n_leaks; i++) ok = note_bounded(&bounded, found, i);
+  for (size_t i = 0; ok && i < found->growings.n; i++) ok = note_filled(&b, i);
+  for (size_t i = 0; ok && i < found->n_leaks; i++) ok = note_bounded(&b, i);
   for (size_t i = 0; ok && i < found->n_leaks; i++) {
-    if (!is_one_of_each(tree, &bounded, found, &found->leaks[i])) continue;
+    if (!is_one_of_each(&b, &found->leaks[i])) continue;
     found->leaks[i].prospect = LH_BOUNDED;
-    ok = note_bounded(&bounded, found, i);
+    ok = note_bounded(&b, i);
   }
-  lh_map_free(&bounded);
+  lh_map_free(&b.rows);
+  lh_map_free(&b.filled);
   return ok;
 }
 

@@ -165,6 +165,63 @@ describe("heaptop says first", function()
     assert.equal(0, answer.total_certain, cjson.encode(answer))
   end)
 
+  it("that what is one of each record is bounded, if the records were there before", function()
+    local answer = leaks([[
+      records = {}
+      for i = 1, 600 do records[i] = {id = i, position = {i}} end
+      math.randomseed(1)
+      function serve() records[math.random(600)].position = {tick} end]], 300, 150, 150)
+    local row = row_of(answer, "_G.records[*].position")
+    assert.same({"bounded", 600, 0, 0},
+                {row.prospect, row.objects, answer.total_certain, answer.total_likely})
+  end)
+
+  it("that a full ring is bounded, whose size and index are beside it", function()
+    local ring = [[
+      ring = {size = 1000, %s = 0, slots = {}}
+      function serve()
+        ring.%s = ring.%s %% 1000 + 1
+        ring.slots[ring.%s] = {tick}
+      end]]
+    local function prospect(index)
+      local row = row_of(leaks(ring:gsub("%%s", index):gsub("%%%%", "%%"), 400, 400, 400),
+                         "_G.ring.slots[*]")
+      return {row.prospect, row.limit}
+    end
+    assert.same({"bounded", 1000}, prospect "head")
+    assert.same({"grows", 1000}, prospect "sum") -- it could be anything
+  end)
+
+  it("that a queue grows, whose size and indexes are beside it", function()
+    local answer = leaks([[
+      queue = {size = 0, first = 1, last = 0, items = {}}
+      function serve()
+        queue.size, queue.last = queue.size + 1, queue.last + 1
+        queue.items[queue.last] = {tick}
+      end]])
+    assert.equal("grows", row_of(answer, "_G.queue.items[*]").prospect)
+  end)
+
+  it("that a cache is bounded whose limit is an upvalue of the same function", function()
+    local program = [[
+      limited = {}
+      math.randomseed(1)
+      do
+        local LIMIT, keys, pages = 900, {}, {}
+        limited.get = function()
+          if #keys >= LIMIT then pages[table.remove(keys, math.random(LIMIT))] = nil end
+          keys[#keys + 1], pages["p" .. tick] = "p" .. tick, {text = "page " .. tick}
+        end
+      end
+      function serve() limited.get() end]]
+    local function row(...)
+      return row_of(leaks(program, ...), "(upvalue pages of function get @program.lua:7)[*]")
+    end
+    local full, half = row(450, 350, 350), row(150, 150, 150)
+    assert.same({"bounded", 900, '"LIMIT"'}, {full.prospect, full.limit, full.limit_name})
+    assert.equal("grows", half.prospect)
+  end)
+
   it("of strings, and of what comes ever less often, that they may grow", function()
     local answer = leaks [[
       names, seen = {}, {}
