@@ -2,7 +2,7 @@
 history.lua - an array that only grows
 
 Numbers are appended to an array for ever. A number is no object: nothing new stays, and a list of
-new objects is empty. The second table of heapdiff finds it: containers that grew.
+new objects is empty. Another table of heapdiff finds it: containers that grew.
 
     $ lua5.4 history.lua
     $ heapdiff a b c
@@ -12,6 +12,8 @@ new objects is empty. The second table of heapdiff finds it: containers that gre
            grew                           bytes                    entries  example         class            path
     +1,008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x56438671f100  array of number  _G.meters.read.history
       +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x56438671f1c0  array of number  _G.meters.write.history
+
+    Why the first of them stays: heappath c 0x56438671f100
 
     $ heappath --format text c _G.meters.read.history
     array of number 0x56438671f100 is kept alive by: _G.meters.read.history

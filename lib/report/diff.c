@@ -268,7 +268,7 @@ static void print_if_full(lh_teller *t, const lh_report *report) {
            report->names[2], report->names[since_a ? 0 : 1]);
 }
 
-static void print_groups(lh_teller *t, lh_report *report) {
+static void print_groups(lh_teller *t, lh_report *report, bool come_second) {
   const lh_diff_found *f = report->answer;
   uint64_t n_flagged = 0, n_heads = 0;
   if (f->new.groups == 0) return;
@@ -277,8 +277,12 @@ static void print_groups(lh_teller *t, lh_report *report) {
     n_heads += f->diff.groups[i].objects;
   }
   if (n_heads < f->new.objects)
-    lh_say(t, LH_PLAIN, "%s of them %s the others; by class and by what holds them:",
-           lh_count_text(n_heads).text, n_heads == 1 ? "retains" : "retain");
+    lh_say(t, LH_PLAIN,
+           "%s%s of %s %s the others; by class and by what holds them:", come_second ? "\n" : "",
+           lh_count_text(n_heads).text, come_second ? "the new objects" : "them",
+           n_heads == 1 ? "retains" : "retain");
+  else if (come_second)
+    lh_say(t, LH_PLAIN, "\nThe new objects, by class and by what holds them:");
   print_multiples(t, report, n_flagged);
   lh_say(t, LH_PLAIN, "%s", "");
   lh_print_table(t, report, &lh_group_table, f->diff.groups, f->new.groups, f->new.groups);
@@ -325,20 +329,34 @@ static void print_gone(lh_teller *t, const lh_report *report) {
            f->diff.gone_objects == 1 ? "is" : "are", lh_told_size(t, f->diff.gone_bytes).text);
 }
 
+static void print_containers(lh_teller *t, lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  lh_grown_table.print(t, report, f->diff.grown, f->new.containers);
+}
+
+/* Did the first container grow by more than the first group retains? Then it is the first row. */
+static bool grew_most(const lh_diff_found *f) {
+  uint64_t bytes = f->new.containers > 0 ? lh_grown_by(f->diff.grown[0].shallow_bytes) : 0;
+  return bytes > 0 && (f->new.groups == 0 || bytes > f->diff.groups[0].retained_bytes);
+}
+
 static void print_diff(lh_teller *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   print_sentence(t, report);
   print_doubt(t, report);
   lh_print_finalized(t, report->snapshot);
-  print_groups(t, report);
-  lh_grown_table.print(t, report, f->diff.grown, f->new.containers);
+  bool containers_first = grew_most(f);
+  if (containers_first) print_containers(t, report);
+  print_groups(t, report, containers_first);
+  if (!containers_first) print_containers(t, report);
   if (t->thorough) print_untold(t, report);
   print_gone(t, report);
   if (f->diff.n_classes > 0)
     lh_class_change_table.print(t, report, f->diff.classes, f->diff.n_classes);
-  if (f->new.groups > 0)
-    lh_print_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
-                     lh_address_text(report->snapshot, f->diff.groups[0].example).text, NULL);
+  if (f->new.groups == 0 && !containers_first) return;
+  lh_id first = containers_first ? f->diff.grown[0].id : f->diff.groups[0].example;
+  lh_print_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
+                   lh_address_text(report->snapshot, first).text, NULL);
 }
 
 static uint64_t rank(const lh_request *request, const lh_diff_group *group) {
