@@ -25,7 +25,7 @@ new objects is empty. Another table of heapdiff finds it: containers that grew.
     .history   array of number  0x56438671f100   1.0 MB    1.0 MB
 
     To cut this path, clear _G.meters.read.history
-        Code that names "history": mean @history.lua:56, add @history.lua:52, new_meter @history.lua:48
+        Code that names "history": mean @history.lua:58, add @history.lua:54, new_meter @history.lua:50
 
 Where there is one snapshot only, it cannot be seen that they grew. But nothing else is in there that
 has no limit:
