@@ -143,7 +143,9 @@ static lh_prospect prospect_of(const lh_ages *a, const lh_growing *g) {
                               .younger = g->younger,
                               .bytes = g->bytes};
   if (g->exact || is_lookup(g) || lh_was_filled_once(snapshot, &filling)) return LH_FILLED_ONCE;
-  return g->aged > 0 ? lh_prospect_of_ages(snapshot, a->history, g->ages, holder) : LH_MAY_GROW;
+  if (g->aged == 0) return LH_MAY_GROW;
+  return lh_prospect_of_place(snapshot, a->history, g->ages, holder, g->type == LH_TYPE_STRING,
+                              &(lh_bound){0});
 }
 
 /* ==== Bytes ========================================================================== */

@@ -275,6 +275,11 @@ bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n
 
 /* ==================================================================================== */
 
+uint32_t lh_place_of_object(const lh_snapshot *snapshot, lh_id id) {
+  const lh_folds *folds = lh_folds_of(snapshot);
+  return folds ? lh_folded_place(folds, id) : LH_NO_NUMBER;
+}
+
 int lh_held_by(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
   *out = NULL;
   int code = lh_check_id(snapshot, id, error);

@@ -76,6 +76,9 @@ void lh_place_tree_free(lh_place_tree *tree);
 /* Needs lh_classify. */
 lh_place_tree *lh_places_of(const lh_snapshot *snapshot);
 
+/* fold_paths.c: where the object is, in that tree. LH_NO_NUMBER: out of memory. */
+uint32_t lh_place_of_object(const lh_snapshot *snapshot, lh_id id);
+
 /* path_text.c: the last steps of the places of a path's last n edges, last first. Needs
 ** lh_classify. */
 bool lh_last_steps(const lh_snapshot *snapshot, const lh_edge *path, size_t n_path, uint32_t *steps,

@@ -467,16 +467,35 @@ static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   }
 }
 
-/* Suspects that are not an example and dominate none. */
+/* Notes the places that a row's path leads through. */
+static bool note_path(lh_map *paths, const lh_place_tree *tree, uint32_t at) {
+  for (; at != LH_NO_PLACE && lh_map_get(paths, at) == LH_NO_NUMBER; at = lh_place_before(tree, at))
+    if (!lh_map_first(paths, at, 0)) return false;
+  return true;
+}
+
+/* Suspects that are not an example, dominate none, and are on no row's path: another table of the
+** row's place has its own part of the row. */
 static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   const lh_suspects *suspects = &found->suspects;
+  const lh_place_tree *tree = lh_places_of(snapshot);
   uint8_t *told = lh_alloc_zeroed((size_t)lh_object_count(snapshot) + 1, 1);
+  lh_map paths = {0};
   found->big = lh_alloc(suspects->n, sizeof *found->big);
-  bool ok = told && found->big;
-  for (size_t i = 0; ok && i < found->n_leaks; i++)
+  bool ok = told && found->big && tree;
+  for (size_t i = 0; ok && i < found->n_leaks; i++) {
     mark_told(snapshot, found->leaks[i].example, told);
-  for (size_t i = 0; ok && i < suspects->n; i++)
-    if (!told[suspects->list[i].id]) found->big[found->n_big++] = suspects->list[i];
+    ok = note_path(&paths, tree, found->leaks[i].at);
+  }
+  for (size_t i = 0; ok && i < suspects->n; i++) {
+    lh_id id = suspects->list[i].id;
+    if (told[id]) continue;
+    uint32_t at = lh_place_of_object(snapshot, id);
+    ok = at != LH_NO_NUMBER;
+    if (ok && lh_map_get(&paths, at) == LH_NO_NUMBER)
+      found->big[found->n_big++] = suspects->list[i];
+  }
+  lh_map_free(&paths);
   lh_free(told);
   return ok;
 }
