@@ -15,8 +15,12 @@
 #ifndef LUAHEAP_CLI_H
 #define LUAHEAP_CLI_H
 
+#include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "luaheap.h"
 

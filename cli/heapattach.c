@@ -3,9 +3,6 @@
 **
 ** This file has the options. cli/heapattach/ has the commands, lib/outside/ the methods.
 */
-#include <string.h>
-#include <unistd.h>
-
 #include "heapattach/heapattach.h"
 
 /* ==== Options ======================================================================== */

@@ -1,8 +1,6 @@
 /*
 ** heapprof - shows who allocated in a tracked program, what is alive, and how soon the rest died.
 */
-#include <string.h>
-
 #include "heapprof/heapprof.h"
 
 /* ==== Options ======================================================================== */

@@ -3,8 +3,6 @@
 ** with their retained sizes; or the answer to one question of the library (luaheap_report.h). Ten
 ** million objects take some seconds, the time of their analysis.
 */
-#include <string.h>
-
 #include "cli.h"
 
 /* Bits in the order of the words of --by. */

@@ -1,14 +1,10 @@
 /*
 ** options.c - parses a command's options and prints its help, both from one table.
 */
-#include <errno.h>
-#include <inttypes.h>
 #include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 

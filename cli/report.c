@@ -1,8 +1,6 @@
 /*
 ** report.c - lays out an answer of the library (luaheap_report.h) as text or JSON.
 */
-#include <string.h>
-
 #include "cli.h"
 
 /* ==== What to type next ============================================================== */

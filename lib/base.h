@@ -1,5 +1,6 @@
 /*
-** base.h - the error object, the library's only allocator, and other helpers of all files.
+** base.h - the error object, the library's only allocator, and other helpers of all files,
+** with the headers of libc that most of them need.
 ** Sizes are counted in elements, multiplications are checked, and a test can make the n-th
 ** allocation fail. The memory is libc's, never the Lua heap's.
 */
@@ -7,8 +8,12 @@
 #define LUAHEAP_BASE_H
 
 #include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "luaheap_read.h"

@@ -22,9 +22,6 @@
 ** HTML-like labels (of boxes) and plain labels (of arrows): escapes, entities, tags.
 */
 #include <cgraph.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "luaheap_analyses.h"
 #include "luaheap_report.h"

@@ -3,10 +3,6 @@
 ** A KB is 1,024 bytes, as in collectgarbage("count"). Figures are computed in integers, so the
 ** decimal point is a point in any locale, and libm is not needed.
 */
-#include <inttypes.h>
-#include <string.h>
-#include <time.h>
-
 #include "base.h"
 
 enum { COUNT_BYTES = sizeof "18,446,744,073,709,551,615" };

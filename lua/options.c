@@ -3,9 +3,6 @@
 */
 #include "options.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "luaheap_graph.h"
 
 typedef struct unit {

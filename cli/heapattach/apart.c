@@ -8,7 +8,6 @@
 ** child, and its exit status becomes ours. Each started process is also inspected in a child of its
 ** own.
 */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 

@@ -4,11 +4,6 @@
 ** Digits alone are a process id, even if a file has that name: that is ./4711. Of several states
 ** one is chosen by its number in --list, by its script, or by an older snapshot of it.
 */
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "heapattach/heapattach.h"
 
 bool is_all(const request *r) {

@@ -7,14 +7,10 @@
 ** parallel, all others in sequence; after ten minutes the rest is skipped, with a message. Names of
 ** files end in the process id, FILE-PID, also those of older files; a worker without one is new.
 */
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 

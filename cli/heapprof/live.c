@@ -14,16 +14,10 @@
 */
 #include "heapprof.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <unistd.h>
-
-#include "luaheap_profile.h"
 
 typedef struct counts {
   uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resize counts as both */

@@ -6,7 +6,6 @@
 ** memory, of 64 MB at most. The process ends only if memory runs out for a line of text.
 */
 #include <stdarg.h>
-#include <string.h>
 
 #include "heapview.h"
 

@@ -2,9 +2,6 @@
 ** told.c - an answer's text as JSON for a page, so that page and terminal say the same: lines,
 ** tables, formatted numbers. Commands, objects and classes become links.
 */
-#include <inttypes.h>
-#include <string.h>
-
 #include "heapview.h"
 
 enum { MOST_HINTS = 4 };

@@ -10,8 +10,6 @@
 #include "names.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 /* Limit in sizes of the file. A real program's names are shorter than the file; a file made for an
 ** attack could need 150 times its size. */
 enum { MOST_NAMES = 16 };

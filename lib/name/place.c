@@ -3,8 +3,6 @@
 */
 #include "place.h"
 
-#include <string.h>
-
 /* Limit for all texts, in sizes of the file. Only a file made for an attack has more. */
 enum { MOST_TEXT = 16 };
 

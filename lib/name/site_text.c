@@ -5,8 +5,6 @@
 */
 #include "site_text.h"
 
-#include <string.h>
-
 enum { NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 
 static void put_name(lh_text *text, const char *name) {

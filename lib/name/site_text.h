@@ -4,7 +4,6 @@
 #ifndef LUAHEAP_SITE_TEXT_H
 #define LUAHEAP_SITE_TEXT_H
 
-#include "luaheap_read.h"
 #include "text.h"
 
 void lh_text_site(lh_text *text, const lh_site *site);

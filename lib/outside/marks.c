@@ -14,7 +14,6 @@
 #include "compare/answers.h"
 #include "compare/matched.h"
 #include "mirrored.h"
-#include "take/state.h"
 
 /* ==== luaheap's own objects ========================================================= */
 

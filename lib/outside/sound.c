@@ -11,9 +11,7 @@
 **
 ** These checks take a third of the walk's instructions.
 */
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "mirrored.h"
 

@@ -11,10 +11,6 @@
 */
 #include <gelf.h>
 #include <lzma.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "open.h"
 #include "symbols.h"

@@ -12,11 +12,6 @@
 */
 #include "symbols.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "core.h"
 #include "open.h"
 

@@ -17,16 +17,9 @@
 ** copy memory of this process into the snapshot. Even a vector of pointers would, since they become
 ** references. So each object and each vector of it must be in the mirror, or the heap is refused.
 */
-#include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "mirrored.h"
-#include "take/state.h"
 
 typedef struct state_writer {
   const lh_mirrored *mirrored;

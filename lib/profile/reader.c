@@ -9,13 +9,10 @@
 ** A block that ends behind the end of the file was cut, or is being written: the profile ends
 ** before it. Any other difference to what was written is damage, reported with its offset.
 */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
 #include "profile/format.h"
 
 /* The rows of the last whole table, and of a table that has begun. */

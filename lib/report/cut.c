@@ -4,8 +4,6 @@
 ** A cut's answer: the bytes that each cut frees alone, that all free together, and that only all
 ** together free; and whether they free the object of the request.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== Ignored ======================================================================== */

@@ -10,8 +10,6 @@
 ** code that may clear it is the functions that name the field. If too many name it, as with "data",
 ** the field around it is tried.
 */
-#include <string.h>
-
 #include "name/place_steps.h"
 #include "report/report.h"
 

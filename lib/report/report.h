@@ -16,11 +16,9 @@
 #define LUAHEAP_REPORT_PRIVATE_H
 
 #include "analyses/answers.h"
-#include "base.h"
 #include "compare/answers.h"
 #include "luaheap_report.h"
 #include "name/site_text.h"
-#include "name/text.h"
 #include "usage/answers.h"
 #include "view/answers.h"
 

@@ -2,11 +2,6 @@
 ** request.c - the arguments of questions as text, as servers and bindings have them; and a question
 ** that is asked with such arguments and answered as JSON.
 */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== Arguments ====================================================================== */

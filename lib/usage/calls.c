@@ -9,9 +9,6 @@
 ** If C functions count, a stack whose site has a Lua and a C function gets two nodes. The C
 ** function's node is the callee: it allocated, and called the next stack.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "name/site_text.h"
 #include "usage.h"
 

@@ -5,8 +5,6 @@
 ** identity those at the same line are paired first, then the others in order, as if lines had been
 ** added above them.
 */
-#include <stdlib.h>
-
 #include "name/site_text.h"
 #include "usage.h"
 

@@ -3,9 +3,6 @@
 **
 ** Sites are grouped by contents. Groups are numbered in the order of stacks, so always alike.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "name/site_text.h"
 #include "usage.h"
 

@@ -5,9 +5,6 @@
 ** resized block from the resizing line, but gives them to the making line: its HEAP SUMMARY is
 ** wrong for tables that grew.) The collector frees at no line.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "usage.h"
 
 typedef struct row {

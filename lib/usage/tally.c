@@ -4,8 +4,6 @@
 ** Sites of one line with several kinds of allocation are one line here. Sources are compared by
 ** name, since code that was loaded twice has two sources.
 */
-#include <string.h>
-
 #include "usage.h"
 
 /* ==== Sums ========================================================================== */

@@ -7,9 +7,6 @@
 */
 #include "usage.h"
 
-#include <stddef.h>
-#include <string.h>
-
 #include "name/site_text.h"
 
 enum { CLOCK_SHIFT = 12 };

@@ -14,7 +14,6 @@
 #ifndef LUAHEAP_USAGE_H
 #define LUAHEAP_USAGE_H
 
-#include "base.h"
 #include "name/allocated.h"
 #include "usage/answers.h"
 

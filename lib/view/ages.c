@@ -10,9 +10,6 @@
 */
 #include "view/answers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "name/place.h"
 
 enum { LH_AGES_KINDS = LH_AGES_OF_PLACES + 1 };

@@ -8,13 +8,9 @@
 */
 #include "view/answers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "graph/graph.h"
 #include "name/names.h"
 #include "read/decode.h"
-#include "read/snapshot.h"
 
 /* ==== Scanning fields ================================================================ */
 

@@ -10,9 +10,6 @@
 */
 #include "view/answers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/snapshot.h"
 
 /* Holes are the biggest gaps, if big compared with the sum of all objects. */
