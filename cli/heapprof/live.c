@@ -415,7 +415,7 @@ int watch_live(cli *c, const request *r) {
   int status = CLI_DONE;
   uint64_t n;
   lh_error error;
-  if (!cli_read_number(r->argument, &n))
+  if (!lh_read_number(r->argument, &n))
     cli_usage_error(c, "--live-of needs the number of a process, not '%s'", r->argument);
   v.limit = r->asked.has_limit ? r->asked.limit : 0;
   cli_check(c, lh_tracked_open(n, &v.program, &error), NULL, &error);
