@@ -6,8 +6,6 @@
 */
 #include "analyses.h"
 
-#include <string.h>
-
 enum { MOST_TABLES = 4, MOST_REFERRERS = 4 };
 
 static char lower(char c) {

@@ -6,9 +6,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct grouping {
   lh_grower *grower;
   lh_places places;

@@ -6,8 +6,6 @@
 #include "analyses.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 /* The part of a string that is read: one long string may be the key of many entries. */
 typedef struct key_bytes {
   const char *bytes;

@@ -8,9 +8,6 @@
 #include "compare.h"
 #include "graph/graph.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define NOBODY LH_NO_NUMBER
 
 typedef struct builder {

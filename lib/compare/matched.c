@@ -18,8 +18,6 @@
 */
 #include "compare.h"
 
-#include <string.h>
-
 #include "read/decode.h"
 
 /* ==== Same object? ================================================================== */

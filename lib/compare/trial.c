@@ -10,9 +10,6 @@
 */
 #include "trial.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int lh_trial_new(lh_trial **out, lh_error *error) {
   *out = lh_alloc_zeroed(1, sizeof **out);
   return *out ? LH_OK : lh_fail_memory(error, "beginning a trial");

@@ -9,7 +9,6 @@
 ** and 20 for each ephemeron.
 */
 #include "graph.h"
-#include <stdlib.h>
 #include "read/decode.h"
 
 /* ==== Ignored edges ================================================================= */

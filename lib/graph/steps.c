@@ -6,8 +6,6 @@
 ** For a source with more than 256, every 256th state of the iterator is saved on the way: 0.4 bytes
 ** a reference.
 */
-#include <inttypes.h>
-#include <string.h>
 #include "graph.h"
 #include "read/decode.h"
 

@@ -8,9 +8,7 @@
 ** list, the one with r older ones is at (2r + 1) / 2n of the epoch. Of two objects at one place the
 ** object on allgc is older.
 */
-#include <string.h>
 #include "reader.h"
-#include "snapshot.h"
 
 /* The object that a mark left on one list. */
 typedef struct half {

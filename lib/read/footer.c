@@ -6,8 +6,6 @@
 ** checksums of all blocks. About 10 GB/s. The first records of blocks are only checked to ascend;
 ** check.c compares them with the records.
 */
-#include <string.h>
-
 #include "reader.h"
 #include "team.h"
 

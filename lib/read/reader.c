@@ -16,10 +16,7 @@
 #include "decode.h"
 #include "team.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

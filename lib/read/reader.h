@@ -7,7 +7,6 @@
 #define LUAHEAP_READER_H
 
 #include "record.h"
-#include "varint.h"
 
 /* ==== rows.c ======================================================================== */
 

@@ -10,8 +10,6 @@
 ** Breadth-first search uses the first root that reaches an object, so roots are sorted by their use
 ** to readers: a global before the registry. Six million references take 0.06 s.
 */
-#include <stdlib.h>
-#include <string.h>
 #include "reader.h"
 #include "team.h"
 

@@ -25,7 +25,6 @@
 #ifndef LUAHEAP_SNAPSHOT_H
 #define LUAHEAP_SNAPSHOT_H
 
-#include "base.h"
 #include "luaheap_graph.h"
 #include "sites.h"
 

@@ -1,8 +1,6 @@
 /*
 ** type_names.c - the names of types, lists, thread states and edge kinds, as in --json.
 */
-#include <string.h>
-
 #include "base.h"
 #include "luaheap_graph.h"
 

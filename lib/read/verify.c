@@ -7,8 +7,6 @@
 ** totals must fit each other. Eight million references: a second, no memory.
 */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "reader.h"
 #include "scan.h"

@@ -8,9 +8,6 @@
 */
 #include "report/leaks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "thresholds.h"
 
 /* ==== Judging ======================================================================== */
