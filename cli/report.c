@@ -188,8 +188,6 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
   if (t.teller.failed || report->failed) cli_must(NULL);
 }
 
-/* ==================================================================================== */
-
 void cli_report_values(lh_json *w, lh_report *report) {
   if (!lh_json_report(w, report)) cli_must(NULL);
 }

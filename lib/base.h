@@ -140,4 +140,13 @@ static inline void lh_store32(uint8_t *p, uint32_t n) {
   __builtin_memcpy(p, &n, sizeof n);
 }
 
+/* Does the work on item `i`. False: no later item is needed. */
+typedef bool (*lh_work)(void *data, uint32_t i);
+
+/* Calls `work` for the items 0 to n - 1, started in this order, in at most `threads` threads, the
+** caller's included; if none can be started, the caller does all. The threads block all signals, so
+** the program's handlers run in its own threads, and have ended when it returns. Returns the number
+** of the first item for which `work` returned false, or n; all items before it are done. */
+uint32_t lh_for_each(unsigned threads, uint32_t n, lh_work work, void *data);
+
 #endif

@@ -319,8 +319,6 @@ static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
   lh_json_string(t->w, "rest", rows);
 }
 
-/* ==================================================================================== */
-
 bool view_tell(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables) {
   enum { USUAL_ROWS = 20 };
   const lh_request *request = &asked->request;

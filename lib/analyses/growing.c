@@ -218,8 +218,6 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
   return true;
 }
 
-/* ==================================================================================== */
-
 static uint32_t find_row(grouping *f, const lh_growing *g) {
   uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys,
@@ -472,8 +470,6 @@ static bool find_linked(lh_grower *grower) {
   LH_FREE_ALL(held, first, members, set);
   return ok;
 }
-
-/* ==================================================================================== */
 
 static bool find_what_grows(lh_grower *grower, const lh_history *history) {
   grower->tree = lh_dominator_tree(grower->snapshot);

@@ -236,8 +236,6 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
   return dense ? LH_KEYED_SEQUENCE : LH_KEYED_INTEGERS;
 }
 
-/* ==================================================================================== */
-
 enum { SOME = 64, AHEAD = 8 }; /* entries read at once; references to look ahead */
 
 typedef struct counting {

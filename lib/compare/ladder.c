@@ -247,8 +247,6 @@ static bool list_class_rows(builder *b) {
   return ok;
 }
 
-/* ==================================================================================== */
-
 static bool begin_growth(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;

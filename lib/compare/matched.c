@@ -297,8 +297,6 @@ static void match_list(const lh_snapshot *earlier, const lh_snapshot *later, lh_
     places[i].passed[list] = passed_behind(&p, i, places[i].n[list], passed);
 }
 
-/* ==================================================================================== */
-
 void lh_match(const lh_snapshot *earlier, const lh_snapshot *later, lh_matched_place *places) {
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
     match_list(earlier, later, list, places);

@@ -192,8 +192,6 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
   return ok ? LH_OK : lh_fail_memory(error, "counting what is in the snapshot");
 }
 
-/* ==================================================================================== */
-
 /* Enough to judge, or one in each run; MANY_OBJECTS: more than a bounded collection has. */
 enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
 

@@ -124,8 +124,6 @@ bool lh_prove_ephemerons(lh_snapshot *s) {
   return true;
 }
 
-/* ==================================================================================== */
-
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
   leaver l = {.s = snapshot, .set = snapshot->left_out};
   if (l.set) bend_edges(&l);

@@ -172,8 +172,6 @@ lh_edge lh_edge_at(const lh_snapshot *s, lh_id source, uint32_t e) {
   return edge;
 }
 
-/* ==================================================================================== */
-
 lh_edge lh_best_edge(const lh_snapshot *s, lh_id source, lh_id target) {
   if (lh_naming_parent(s, target) == source) return lh_edge_at(s, source, s->parent_edge[target]);
   uint32_t best = UINT32_MAX;

@@ -341,8 +341,6 @@ static void assign(lh_namer *namer) {
   }
 }
 
-/* ==================================================================================== */
-
 static void namer_free(lh_namer *namer) {
   LH_FREE_ALL(namer->flags, namer->candidates, namer->metas, namer->module_names);
   lh_strings_free(&namer->key_sets);

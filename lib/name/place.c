@@ -211,8 +211,6 @@ bool lh_join_places(lh_places *places) {
   return ok;
 }
 
-/* ==================================================================================== */
-
 static void take_least(lh_print least, const lh_print other) {
   if (*other && (!*least || strcmp(other, least) < 0)) memcpy(least, other, sizeof(lh_print));
 }

@@ -126,8 +126,6 @@ static const raw_userdata *newest_mark(const lh_mirrored_state *state) {
   return user_value(state->ours, LH_STATE_NEWEST_MARK - 1, RAW_USERDATA);
 }
 
-/* ==================================================================================== */
-
 int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
                      lh_error *error) {
   raw_userdata *halves[2];

@@ -71,8 +71,6 @@ void lh_spans_free(lh_spans *spans) {
   *spans = (lh_spans){0};
 }
 
-/* ==================================================================================== */
-
 bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset) {
   for (size_t done = 0; done < n;) {
     ssize_t got = pread(fd, (char *)out + done, n - done, (off_t)(offset + done));

@@ -111,8 +111,6 @@ static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *e
   return LH_OK;
 }
 
-/* ==================================================================================== */
-
 static int read_note(lh_core *core, uint32_t type, uint64_t at, uint64_t n, lh_error *error) {
   switch (type) {
     case NT_PRSTATUS:

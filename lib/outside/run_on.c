@@ -113,8 +113,6 @@ void lh_moment_free(lh_moment *moment) {
   lh_free(moment);
 }
 
-/* ==================================================================================== */
-
 typedef struct runner {
   pid_t id;
   uint64_t call_at; /* address of the thread's pointer to its running call */

@@ -163,8 +163,6 @@ bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh
   return true;
 }
 
-/* ==================================================================================== */
-
 #if defined __x86_64__
 
 /* Reads a line of /proc/PID/status, such as "Uid: 1000 1000 ...". Returns how many numbers; -1:

@@ -166,8 +166,6 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
   return true;
 }
 
-/* ==================================================================================== */
-
 /* The list is doubly linked: no cycle. The current call and all before have slots in the stack. */
 static bool are_calls(const lh_layout *layout, const raw_object *thread) {
   const raw_call *base = raw_base_call(layout, thread);

@@ -221,8 +221,6 @@ static int search_target(search *s, lh_error *error) {
   return rc;
 }
 
-/* ==================================================================================== */
-
 static int refuse(const search *s, lh_error *error) {
   if (!s->other_numbers) return lh_refuse_other_luas(s->target, error);
   return lh_fail(error, LH_EHOST,

@@ -114,8 +114,6 @@ static int wait_for_vfork(pid_t process, lh_error *error) {
   return LH_OK;
 }
 
-/* ==================================================================================== */
-
 struct lh_still {
   lh_target *target;
   lh_stillness stillness;

@@ -250,8 +250,6 @@ static void add_packed(lh_symbol_table *table, Elf *elf) {
     (void)add_symbols(table, inside, SHT_SYMTAB, first_address(elf) - first_address(inside));
 }
 
-/* ==================================================================================== */
-
 lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t *room) {
   lh_symbol_table *table = lh_alloc_zeroed(1, sizeof *table);
   if (!table || elf_version(EV_CURRENT) == EV_NONE) return table;

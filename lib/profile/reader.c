@@ -229,8 +229,6 @@ static void read_table(lh_pass *pass, lh_rows *rows, size_t size,
   end_block(rows, flags);
 }
 
-/* ==================================================================================== */
-
 enum { BEHIND = 16 }; /* readable bytes behind a cursor's end */
 
 /* ==== The file ====================================================================== */

@@ -195,8 +195,6 @@ int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
   return LH_OK;
 }
 
-/* ==================================================================================== */
-
 lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch) {
   lh_id first = s->list_first[list], end = s->list_first[list + 1];
   lh_id younger = epoch < s->n_marks ? s->mark_ids[epoch][list] : 0;

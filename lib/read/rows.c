@@ -11,7 +11,6 @@
 ** to readers: a global before the registry. Six million references take 0.06 s.
 */
 #include "reader.h"
-#include "team.h"
 
 #define MOST_EDGES (UINT32_MAX - 2)
 
@@ -375,8 +374,6 @@ static int add_ephemerons(lh_snapshot *s, lh_error *error) {
   insert_edges(s);
   return LH_OK;
 }
-
-/* ==================================================================================== */
 
 static bool resolve_names(lh_snapshot *s, const lh_raw_rows *raw) {
   size_t n = 0;

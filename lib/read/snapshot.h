@@ -322,8 +322,6 @@ LH_COLUMN uint64_t lh_retained_bytes(const lh_snapshot *s, lh_id id) {
   return id <= s->n ? s->retained[id] : 0;
 }
 
-/* ==================================================================================== */
-
 /* False for LH_NO_OBJECT, too: a value may refer to an object without a record. */
 static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {
   return id <= snapshot->n && lh_type_of(snapshot, id) == LH_TYPE_STRING;

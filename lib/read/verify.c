@@ -295,8 +295,6 @@ static int check_matched(verifier *v) {
                s->matched[k].serial);
 }
 
-/* ==================================================================================== */
-
 int lh_verify(const lh_snapshot *s, uint64_t *edges, lh_error *error) {
   verifier v = {.s = s, .error = error};
   v.sweeping = s->info.gc_state >= 3 && s->info.gc_state <= 6;

@@ -455,8 +455,6 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   return ok;
 }
 
-/* ==================================================================================== */
-
 int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);

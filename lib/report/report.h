@@ -18,7 +18,7 @@
 #include "analyses/answers.h"
 #include "compare/answers.h"
 #include "luaheap_report.h"
-#include "name/site_text.h"
+#include "name/text.h"
 #include "usage/answers.h"
 #include "view/answers.h"
 
@@ -268,8 +268,6 @@ void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
 void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);
 const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
 
-/* ==================================================================================== */
-
 /* Does the request include the object? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
 
@@ -357,8 +355,6 @@ void lh_print_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
 
 /* A warning if the snapshot was taken while its state closed: ages are then wrong. */
 void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot);
-
-/* ==================================================================================== */
 
 extern const lh_table lh_suspect_table;
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "file.h"
-#include "profile/live_files.h"
+#include "profile/format.h"
 
 /* ==== The file ===================================================================== */
 

@@ -229,8 +229,6 @@ static bool put(counter *c) {
   return fine;
 }
 
-/* ==================================================================================== */
-
 int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, lh_error *error) {
   counter c = {.every_ns = every_ns, .next_ns = every_ns, .out = out, .error = error};
   *out = (lh_line_tally){0};

@@ -70,8 +70,6 @@ void lh_line_keys_free(lh_line_keys *keys) {
   *keys = (lh_line_keys){0};
 }
 
-/* ==================================================================================== */
-
 int lh_tally_events(lh_profile *profile, const char *what,
                     bool (*see)(const lh_event *event, void *data), void *data, lh_error *error) {
   if (lh_profile_about(profile)->is_aggregate)

@@ -75,8 +75,6 @@ void lh_add_deaths(double *to, const lh_amounts *from);
 /* The sums of *number (lh_usage_row.ages); adds an array if *number is 0. NULL: out of memory. */
 double *lh_ages_at(lh_ages *ages, uint32_t *number);
 
-/* ==================================================================================== */
-
 /* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 
 /* A sum that may be negative for a while. Exact counts are apart from sampled estimates, since a

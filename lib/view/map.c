@@ -412,8 +412,6 @@ static int make_cells(lh_snapshot *s, const lh_map_query *query, lh_memory_map *
   return list_objects(s, map, query->most_objects, error);
 }
 
-/* ==================================================================================== */
-
 int lh_find_memory_map(lh_snapshot *s, const lh_map_query *query, lh_memory_map *out,
                        lh_error *error) {
   *out = (lh_memory_map){0};
