@@ -15,8 +15,12 @@
 #ifndef LUAHEAP_CLI_H
 #define LUAHEAP_CLI_H
 
+#include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "luaheap.h"
 
@@ -137,17 +141,6 @@ bool cli_is_given(const cli *c, const char *name);
 uint64_t cli_size_argument(const cli *c, const cli_option *option);
 unsigned cli_word_argument(const cli *c, const cli_option *option);
 const char *cli_next_operand(const cli *c);
-
-/* Read a whole text as digits (to INT64_MAX), as one of "this|or|that", or as a number with a unit,
-** "1.5h". Units end with a NULL name; "" stands for no unit. False or NULL: another text. */
-typedef struct cli_unit {
-  const char *name;
-  double factor;
-} cli_unit;
-
-bool cli_read_number(const char *text, uint64_t *n);
-bool cli_read_word(const char *text, const char *words, unsigned *position);
-const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double *n);
 
 /* ==== Errors, colours, progress ===================================================== */
 

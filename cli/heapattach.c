@@ -3,20 +3,17 @@
 **
 ** This file has the options. cli/heapattach/ has the commands, lib/outside/ the methods.
 */
-#include <string.h>
-#include <unistd.h>
-
 #include "heapattach/heapattach.h"
 
 /* ==== Options ======================================================================== */
 
 static void take_every(cli *c, request *r, const cli_option *option) {
   static const double least = 0.1, most = 1e9;
-  static const cli_unit units[] = {{"", 1},   {"s", 1},    {"S", 1},    {"m", 60},
-                                   {"M", 60}, {"h", 3600}, {"H", 3600}, {NULL, 0}};
+  static const lh_amount_unit units[] = {{"", 1},   {"s", 1},    {"S", 1},    {"m", 60},
+                                         {"M", 60}, {"h", 3600}, {"H", 3600}, {NULL, 0}};
   double n;
   (void)option;
-  if (cli_read_amount(optarg, units, &n) == NULL || n < least || n > most)
+  if (lh_read_amount(optarg, units, &n) == NULL || n < least || n > most)
     cli_usage_error(c, "--every needs a time such as 30s, 10m or 1h, and at least 0.1s, not '%s'",
                     optarg);
   r->every = optarg;

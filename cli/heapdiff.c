@@ -3,11 +3,8 @@
 ** b, alive in c. Two: new and freed objects. One with marks: allocated between marks of one file.
 ** The reports are the library's (luaheap_report.h).
 */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli.h"
 

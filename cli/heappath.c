@@ -5,8 +5,6 @@
 ** A path may have a million steps (a linked list). Text and graph fold its middle; JSON has every
 ** step, written one by one. The answers are in cli/heappath/.
 */
-#include <string.h>
-
 #include "heappath/heappath.h"
 
 static void take_ignored(cli *c, request *r, const cli_option *option) {

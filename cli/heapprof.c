@@ -1,20 +1,19 @@
 /*
 ** heapprof - shows who allocated in a tracked program, what is alive, and how soon the rest died.
 */
-#include <string.h>
-
 #include "heapprof/heapprof.h"
 
 /* ==== Options ======================================================================== */
 
 /* Reads "10s", "500ms", "2m", "1h", "25%", "100MB". */
 static lh_moment moment_argument(const cli *c, const cli_option *option) {
-  static const cli_unit units[] = {{"ms", 1e6},     {"s", 1e9},      {"m", 60e9},
-                                   {"min", 60e9},   {"h", 3600e9},   {"%", LH_WHOLE_DURATION / 100},
-                                   {"B", 1},        {"KB", 1 << 10}, {"MB", 1 << 20},
-                                   {"GB", 1 << 30}, {NULL, 0}};
+  static const lh_amount_unit units[] = {
+      {"ms", 1e6},     {"s", 1e9},      {"m", 60e9},
+      {"min", 60e9},   {"h", 3600e9},   {"%", LH_WHOLE_DURATION / 100},
+      {"B", 1},        {"KB", 1 << 10}, {"MB", 1 << 20},
+      {"GB", 1 << 30}, {NULL, 0}};
   double n;
-  const cli_unit *unit = cli_read_amount(optarg, units, &n);
+  const lh_amount_unit *unit = lh_read_amount(optarg, units, &n);
   if (unit == NULL || n >= 9e18)
     cli_usage_error(c, "--%s needs a moment such as 500ms, 10s, 2m, 25%% or 100MB, not '%s'",
                     option->name, optarg);
@@ -35,10 +34,10 @@ static void take_until(cli *c, request *r, const cli_option *option) {
 }
 
 static void take_every(cli *c, request *r, const cli_option *option) {
-  static const cli_unit seconds[] = {{"", 1}, {NULL, 0}};
+  static const lh_amount_unit seconds[] = {{"", 1}, {NULL, 0}};
   double n;
   (void)option;
-  if (cli_read_amount(optarg, seconds, &n) == NULL || n < 0.1 || n > 3600)
+  if (lh_read_amount(optarg, seconds, &n) == NULL || n < 0.1 || n > 3600)
     cli_usage_error(c, "--every needs seconds from 0.1 to 3600, not '%s'", optarg);
   r->every_ns = (uint64_t)(n * 1e9);
 }

@@ -4,8 +4,6 @@
 ** compiled. Retained sizes, classes and indices are computed by the first query that needs them;
 ** grouping two million objects by class takes as long as three collections of their heap.
 */
-#include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "heapsql/heapsql.h"

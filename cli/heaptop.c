@@ -3,8 +3,6 @@
 ** with their retained sizes; or the answer to one question of the library (luaheap_report.h). Ten
 ** million objects take some seconds, the time of their analysis.
 */
-#include <string.h>
-
 #include "cli.h"
 
 /* Bits in the order of the words of --by. */
@@ -20,19 +18,13 @@ typedef struct request {
 /* ==== Options ======================================================================== */
 
 static void take_types(cli *c, request *r, const cli_option *option) {
+  const char *wrong = lh_read_types(optarg, &r->asked.type_mask);
   (void)option;
-  for (const char *name = optarg; name != NULL;) {
-    const char *comma = strchr(name, ',');
-    size_t length = comma != NULL ? (size_t)(comma - name) : strlen(name);
-    lh_type type = lh_type_called(name, length);
-    if (type == LH_TYPE_COUNT)
-      cli_usage_error(c,
-                      "no type '%.*s': there are table, string, closure, upvalue, proto, "
-                      "userdata and thread",
-                      (int)length, name);
-    r->asked.type_mask |= 1u << type;
-    name = comma != NULL ? comma + 1 : NULL;
-  }
+  if (wrong != NULL)
+    cli_usage_error(c,
+                    "no type '%.*s': there are table, string, closure, upvalue, proto, "
+                    "userdata and thread",
+                    (int)strcspn(wrong, ","), wrong);
 }
 
 static void take_table(cli *c, request *r, const cli_option *option) {

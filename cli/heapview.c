@@ -4,12 +4,8 @@
 ** Questions are answered from the open snapshots (parts: heapview/heapview.h). Ten million objects
 ** take some seconds to open.
 */
-#include <errno.h>
-#include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "heapview/heapview.h"
 

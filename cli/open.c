@@ -3,7 +3,6 @@
 */
 #include <malloc.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 

@@ -1,14 +1,10 @@
 /*
 ** options.c - parses a command's options and prints its help, both from one table.
 */
-#include <errno.h>
-#include <inttypes.h>
 #include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 
@@ -69,37 +65,6 @@ static _Noreturn void print_help(cli *c) {
 
 /* ==== Values ========================================================================= */
 
-bool cli_read_number(const char *text, uint64_t *n) {
-  char *end;
-  errno = 0;
-  *n = strtoumax(text, &end, 10);
-  return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *n <= INT64_MAX;
-}
-
-bool cli_read_word(const char *text, const char *words, unsigned *position) {
-  size_t length = strlen(text);
-  *position = 0;
-  for (const char *word = words; word != NULL; ++*position) {
-    const char *end = strchr(word, '|');
-    size_t n = end != NULL ? (size_t)(end - word) : strlen(word);
-    if (n == length && memcmp(word, text, n) == 0) return true;
-    word = end != NULL ? end + 1 : NULL;
-  }
-  return false;
-}
-
-const cli_unit *cli_read_amount(const char *text, const cli_unit *units, double *n) {
-  size_t digits = strspn(text, "0123456789.");
-  char *end;
-  *n = strtod(text, &end);
-  for (; digits > 0 && end == text + digits && units->name != NULL; units++) {
-    if (strcmp(end, units->name) != 0) continue;
-    *n *= units->factor;
-    return units;
-  }
-  return NULL;
-}
-
 /* "-n (--top)": the user typed one of them. Valid until the next call. */
 static const char *name_of(const cli_option *option) {
   static char name[64];
@@ -112,7 +77,7 @@ static const char *name_of(const cli_option *option) {
 
 static uint64_t number_in(const cli *c, const cli_option *option) {
   uint64_t n;
-  if (!cli_read_number(optarg, &n))
+  if (!lh_read_number(optarg, &n))
     cli_usage_error(c, "%s needs a number, not '%s'", name_of(option), optarg);
   if (n < option->least)
     cli_usage_error(c, "%s needs a number of at least %" PRIu64, name_of(option), option->least);
@@ -149,7 +114,7 @@ static const char *file_in(const cli *c, const cli_option *option) {
 unsigned cli_word_argument(const cli *c, const cli_option *option) {
   const char *words = strchr(option->argument, '=') + 1;
   unsigned position;
-  if (cli_read_word(optarg, words, &position)) return position;
+  if (lh_read_word(optarg, words, &position)) return position;
   cli_usage_error(c, "--%s needs one of %s, not '%s'", option->name, words, optarg);
 }
 

@@ -6,13 +6,10 @@
 ** A name of 4 KB in a file can stand in each of a million rows, so stdout counts its bytes, and
 ** code that prints rows asks cli_has_room before each.
 */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio_ext.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli.h"
 

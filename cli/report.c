@@ -1,8 +1,6 @@
 /*
 ** report.c - lays out an answer of the library (luaheap_report.h) as text or JSON.
 */
-#include <string.h>
-
 #include "cli.h"
 
 /* ==== What to type next ============================================================== */
@@ -189,8 +187,6 @@ void cli_report_text(cli *c, lh_report *report, const char *file) {
   lh_print_report(&t.teller, report);
   if (t.teller.failed || report->failed) cli_must(NULL);
 }
-
-/* ==================================================================================== */
 
 void cli_report_values(lh_json *w, lh_report *report) {
   if (!lh_json_report(w, report)) cli_must(NULL);

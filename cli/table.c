@@ -12,9 +12,7 @@
 ** than its column makes its line longer.
 */
 #include <limits.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 #include <wchar.h>
 
 #include "cli.h"

@@ -4,11 +4,8 @@
 #include "base.h"
 #include "luaheap.h"
 
-#include <errno.h>
 #include <malloc.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 /*
-** base.h - the error object, the library's only allocator, and other helpers of all files.
+** base.h - the error object, the library's only allocator, and other helpers of all files,
+** with the headers of libc that most of them need.
 ** Sizes are counted in elements, multiplications are checked, and a test can make the n-th
 ** allocation fail. The memory is libc's, never the Lua heap's.
 */
@@ -7,8 +8,12 @@
 #define LUAHEAP_BASE_H
 
 #include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "luaheap_read.h"
@@ -134,5 +139,14 @@ static inline void lh_store32(uint8_t *p, uint32_t n) {
   n = htole32(n);
   __builtin_memcpy(p, &n, sizeof n);
 }
+
+/* Does the work on item `i`. False: no later item is needed. */
+typedef bool (*lh_work)(void *data, uint32_t i);
+
+/* Calls `work` for the items 0 to n - 1, started in this order, in at most `threads` threads, the
+** caller's included; if none can be started, the caller does all. The threads block all signals, so
+** the program's handlers run in its own threads, and have ended when it returns. Returns the number
+** of the first item for which `work` returned false, or n; all items before it are done. */
+uint32_t lh_for_each(unsigned threads, uint32_t n, lh_work work, void *data);
 
 #endif

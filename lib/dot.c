@@ -22,9 +22,6 @@
 ** HTML-like labels (of boxes) and plain labels (of arrows): escapes, entities, tags.
 */
 #include <cgraph.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "luaheap_analyses.h"
 #include "luaheap_report.h"
@@ -345,8 +342,6 @@ static int close_graph(const drawing *d, int code, FILE *out) {
   return code;
 }
 
-/* ==================================================================================== */
-
 /* Readable on a white and on a black page: mid-tones on the page, dark text in pale boxes. */
 static void set_defaults(Agraph_t *graph) {
   static const struct {
@@ -468,8 +463,6 @@ static int draw_merged(const drawing *d, const lh_merged_paths *merged) {
   lh_free(above);
   return code;
 }
-
-/* ==================================================================================== */
 
 /* dot needs minutes for more arrows, and nobody can read such a picture. */
 enum { MOST_ARROWS = 4000 };

@@ -3,9 +3,7 @@
 */
 #include "file.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>

@@ -168,8 +168,6 @@
 #ifndef LUAHEAP_FORMAT_H
 #define LUAHEAP_FORMAT_H
 
-#include <stdint.h>
-
 #include "luaheap_read.h" /* lh_thread_status, lh_root_kind */
 #include "varint.h"
 

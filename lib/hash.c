@@ -5,7 +5,6 @@
 ** need the random seed, since an attacker may choose keys that collide.
 */
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base.h"

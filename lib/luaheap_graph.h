@@ -179,8 +179,9 @@ const char *lh_edge_kind_name(lh_edge_kind kind);           /* "value", "upvalue
 const char *lh_thread_status_name(lh_thread_status status); /* "suspended", ... */
 const char *lh_weak_mode_name(const lh_object *table);      /* "k", "v", "kv"; NULL: not weak */
 
-/* LH_TYPE_COUNT: no type has this name. */
-lh_type lh_type_called(const char *name, size_t length);
+/* Adds the bits 1 << lh_type of "table,string" to *mask; "function" is a closure. NULL: done. Else
+** the name, up to its comma, that no type has. */
+const char *lh_read_types(const char *names, uint32_t *mask);
 
 /* ==== 3. Paths and referrers ======================================================== */
 

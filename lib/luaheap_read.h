@@ -553,6 +553,18 @@ lh_number lh_time_text(uint64_t time_ns);                             /* 2026-11
 lh_number lh_duration_text(uint64_t ns);                              /* 350 ms; 61.2 s; 12.5 min */
 lh_number lh_plain_number(double n); /* 1,204 if whole, else 0.25 */
 
+/* Read a whole text as people write it: digits (to INT64_MAX); one of "this|or|that", by its place;
+** a number with a unit, "1.5h", in any locale. Units end with a NULL name; "" stands for no unit.
+** False or NULL: it is another text. O(length). */
+typedef struct lh_amount_unit {
+  const char *name;
+  double factor;
+} lh_amount_unit;
+
+bool lh_read_number(const char *text, uint64_t *n);
+bool lh_read_word(const char *text, const char *words, unsigned *position);
+const lh_amount_unit *lh_read_amount(const char *text, const lh_amount_unit *units, double *n);
+
 /* A bar; the whole has LH_BAR_WIDTH characters. With Unicode in eighths of a character, else of #.
 ** More than 0 is always visible. */
 enum { LH_BAR_WIDTH = 20 };

@@ -1,12 +1,8 @@
 /*
-** numbers.c - counts, sizes, shares and times as people read them.
+** numbers.c - counts, sizes, shares and times as people read them, and numbers that people write.
 ** A KB is 1,024 bytes, as in collectgarbage("count"). Figures are computed in integers, so the
 ** decimal point is a point in any locale, and libm is not needed.
 */
-#include <inttypes.h>
-#include <string.h>
-#include <time.h>
-
 #include "base.h"
 
 enum { COUNT_BYTES = sizeof "18,446,744,073,709,551,615" };
@@ -153,4 +149,37 @@ lh_number lh_plain_number(double n) {
   char *point = strchr(number.text, lh_decimal_point());
   if (point) *point = '.';
   return number;
+}
+
+/* ==== As people write them =========================================================== */
+
+bool lh_read_number(const char *text, uint64_t *n) {
+  char *end;
+  errno = 0;
+  *n = strtoumax(text, &end, 10);
+  return *text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && *n <= INT64_MAX;
+}
+
+bool lh_read_word(const char *text, const char *words, unsigned *position) {
+  size_t n = strlen(text);
+  for (*position = 0;; ++*position) {
+    size_t length = strcspn(words, "|");
+    if (length == n && memcmp(words, text, n) == 0) return true;
+    if (words[length] == '\0') return false;
+    words += length + 1;
+  }
+}
+
+const lh_amount_unit *lh_read_amount(const char *text, const lh_amount_unit *units, double *n) {
+  char number[64], *end;
+  size_t digits = strspn(text, "0123456789.");
+  if (digits == 0 || digits >= sizeof number) return NULL;
+  memcpy(number, text, digits);
+  number[digits] = '\0';
+  char *point = strchr(number, '.');
+  if (point) *point = lh_decimal_point();
+  *n = strtod(number, &end);
+  while (units->name && strcmp(text + digits, units->name) != 0) units++;
+  *n *= units->factor;
+  return *end == '\0' && units->name ? units : NULL;
 }

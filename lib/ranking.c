@@ -5,8 +5,6 @@
 */
 #include "ranking.h"
 
-#include <stdlib.h>
-
 static int compare(const void *a, const void *b) {
   return lh_is_better(a, b) ? -1 : lh_is_better(b, a);
 }

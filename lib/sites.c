@@ -6,8 +6,6 @@
 */
 #include "sites.h"
 
-#include <string.h>
-
 /* ==== Writing ======================================================================= */
 
 uint8_t *lh_put_name_head(uint8_t *p, uint32_t name_bytes) {

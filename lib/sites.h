@@ -19,7 +19,6 @@
 #ifndef LUAHEAP_SITES_H
 #define LUAHEAP_SITES_H
 
-#include "luaheap_read.h"
 #include "varint.h"
 
 enum { LH_DEFINE_NAME = 1, LH_DEFINE_FUNCTION = 2, LH_DEFINE_SITE = 3, LH_DEFINE_STACK = 4 };

@@ -1,15 +1,13 @@
 /*
-** team.c - runs the same work on many items in a few threads (see team.h).
+** team.c - runs the same work on many items in a few threads (see base.h).
 **
 ** Each thread takes the next free item, so no thread waits while there is work. Starting and ending
 ** a thread takes about 20 microseconds, a tenth of the time for one block of a snapshot.
 */
-#include "team.h"
+#include "base.h"
 
 #include <pthread.h>
 #include <signal.h>
-
-#include "base.h"
 
 /* A stack counts as writable memory of the process (ulimit -d), 8 MB by default. The work has no
 ** recursion, so less is enough. */

@@ -7,8 +7,6 @@
 #ifndef LUAHEAP_VARINT_H
 #define LUAHEAP_VARINT_H
 
-#include <string.h>
-
 #include "base.h"
 
 /* ==== Storing ===================================================================== */

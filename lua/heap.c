@@ -4,11 +4,8 @@
 ** converted, and options are read without metamethods, so nothing is allocated before or after a
 ** snapshot. Failures return nil, message, errno; wrong arguments and an unknown Lua raise errors.
 */
-#include <string.h>
-
 #include "host.h"
 #include "live/live.h"
-#include "options.h"
 
 /* ==== Background snapshots ========================================================== */
 

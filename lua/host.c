@@ -4,9 +4,6 @@
 #include "host.h"
 
 #include <dlfcn.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "log.h"
 

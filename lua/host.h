@@ -9,7 +9,9 @@
 #ifndef LUAHEAP_HOST_H
 #define LUAHEAP_HOST_H
 
-#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "luaheap.h"
 #include "weak_lua.h"

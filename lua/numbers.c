@@ -2,7 +2,6 @@
 ** numbers.c - `require "heap.numbers"`, in heap.so: numbers in the library's words.
 */
 #include "host.h"
-#include "luaheap_read.h"
 
 static uint64_t check_number(lua_State *L, int index) {
   lua_Integer n = luaL_checkinteger(L, index);

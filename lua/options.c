@@ -3,43 +3,28 @@
 */
 #include "options.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "luaheap_graph.h"
 
-typedef struct unit {
-  char name;
-  double factor;
-} unit;
+static const lh_amount_unit sizes[] = {
+    {"", 1},          {"k", 1024.0},       {"K", 1024.0},       {"m", 1048576.0},
+    {"M", 1048576.0}, {"g", 1073741824.0}, {"G", 1073741824.0}, {NULL, 0}};
+static const lh_amount_unit times[] = {{"", 1},   {"s", 1},    {"S", 1},    {"m", 60},
+                                       {"M", 60}, {"h", 3600}, {"H", 3600}, {NULL, 0}};
+static const lh_amount_unit no_units[] = {{"", 1}, {NULL, 0}};
 
-static const unit sizes[] = {{'k', 1024.0}, {'m', 1048576.0}, {'g', 1073741824.0}, {0, 0}};
-static const unit times[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {0, 0}};
-static const unit no_units[] = {{0, 0}};
-
-/* "512M" and "1.5h". Lua reads the digits, since strtod depends on the locale. */
-static bool read_amount_text(lua_State *L, const unit *units, double *out) {
+/* The text on top, without zero bytes; NULL: another value. */
+static const char *text_on_top(lua_State *L) {
   size_t length;
-  char digits[32];
-  const char *text = lua_tolstring(L, -1, &length);
-  size_t n = strspn(text, "0123456789.");
-  if (length > n + 1 || n == 0 || n >= sizeof digits || *text == '.') return false;
-  memcpy(digits, text, n);
-  digits[n] = '\0';
-  if (lua_stringtonumber(L, digits) == 0) return false;
-  *out = lua_tonumberx(L, -1, NULL);
-  lua_pop(L, 1);
-  if (length == n) return true;
-  while (units->name && units->name != (text[n] | 0x20)) units++;
-  *out *= units->factor;
-  return units->name;
+  const char *text = lua_type(L, -1) == LUA_TSTRING ? lua_tolstring(L, -1, &length) : NULL;
+  return text && strlen(text) == length ? text : NULL;
 }
 
-static bool read_amount(lua_State *L, const unit *units, double least, double *out) {
-  int type = lua_type(L, -1);
-  bool good = type == LUA_TNUMBER;
+/* 524288, "512M" and "1.5h". */
+static bool read_amount(lua_State *L, const lh_amount_unit *units, double least, double *out) {
+  const char *text = text_on_top(L);
+  bool good = lua_type(L, -1) == LUA_TNUMBER;
   if (good) *out = lua_tonumberx(L, -1, NULL);
-  if (type == LUA_TSTRING) good = read_amount_text(L, units, out);
+  if (text) good = *text != '.' && lh_read_amount(text, units, out);
   return good && *out >= least && *out < 0x1p53;
 }
 
@@ -60,10 +45,8 @@ static bool read_whole(lua_State *L, double least, uint64_t *out) {
 
 /* Copies the text below the name and the value, where it stays. */
 static bool read_text(lua_State *L, const char **out) {
-  size_t length;
-  if (lua_type(L, -1) != LUA_TSTRING) return false;
-  *out = lua_tolstring(L, -1, &length);
-  if (length == 0 || strlen(*out) != length) return false;
+  *out = text_on_top(L);
+  if (!*out || **out == '\0') return false;
   lua_pushvalue(L, -1);
   lua_insert(L, -3);
   return true;
@@ -89,26 +72,9 @@ static bool read_word(lua_State *L, const char *const *words, unsigned *out) {
   return i >= 0;
 }
 
-static uint32_t type_bit(const char *name, size_t length) {
-  lh_type type = lh_type_called(name, length);
-  if (type != LH_TYPE_COUNT) return 1u << type;
-  return length == 8 && memcmp(name, "function", length) == 0 ? 1u << LH_TYPE_CLOSURE : 0;
-}
-
-static bool read_types(lua_State *L, uint32_t *out) {
-  const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-  for (*out = 0; name;) {
-    size_t length = strcspn(name, ",");
-    uint32_t bit = type_bit(name, length);
-    if (!bit) return false;
-    *out |= bit;
-    name = name[length] != '\0' ? name + length + 1 : NULL;
-  }
-  return *out != 0;
-}
-
 static bool read_value(lua_State *L, const hl_option *option, void *out) {
   void *field = (char *)out + option->field;
+  const char *text = text_on_top(L);
   bool is_true = lua_isboolean(L, -1) && lua_toboolean(L, -1);
   if (option->or_true && is_true) return true;
   switch (option->kind) {
@@ -120,7 +86,7 @@ static bool read_value(lua_State *L, const hl_option *option, void *out) {
     case HL_SECONDS: return read_amount(L, times, option->least, field);
     case HL_TEXT: return read_text(L, field);
     case HL_WORD: return read_word(L, option->words, field);
-    case HL_TYPES: return read_types(L, field);
+    case HL_TYPES: return text && !lh_read_types(text, field);
     default: return option->read(L, option, out);
   }
 }

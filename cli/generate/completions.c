@@ -6,8 +6,6 @@
 ** It is linked with all files of the command and replaces cli_parse (linker option --wrap), when
 ** the table is complete. Only the build runs it; it is not installed.
 */
-#include <string.h>
-
 #include "cli.h"
 
 enum { WIDTH = 100 };

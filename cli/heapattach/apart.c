@@ -8,7 +8,6 @@
 ** child, and its exit status becomes ours. Each started process is also inspected in a child of its
 ** own.
 */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,7 +15,6 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 
@@ -87,7 +85,7 @@ static _Noreturn void leave(cli *c, const request *r, const lh_awaited *awaited)
   c->progress_shown = c->progress_terminal;
   cli_say(c, "the file system of '%s' does not answer", awaited->path);
   if (r->mode == MODE_LIST && leaves_workers_out(r) && subject_is_process(r->target) &&
-      cli_read_number(r->target, &process_id))
+      lh_read_number(r->target, &process_id))
     print_started(c, r, process_id);
   exit(CLI_FAILURE);
 }

@@ -4,10 +4,7 @@
 */
 #include <ctype.h>
 #include <dirent.h>
-#include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 

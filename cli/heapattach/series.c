@@ -7,8 +7,6 @@
 **
 ** Temporary failures do not end it: a full disk, or a heap that never is between two changes.
 */
-#include <inttypes.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "heapattach/heapattach.h"

@@ -3,10 +3,7 @@
 **
 ** Arguments and files are checked before the process is touched.
 */
-#include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 

@@ -4,11 +4,6 @@
 ** Digits alone are a process id, even if a file has that name: that is ./4711. Of several states
 ** one is chosen by its number in --list, by its script, or by an older snapshot of it.
 */
-#include <errno.h>
-#include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "heapattach/heapattach.h"
 
 bool is_all(const request *r) {
@@ -28,7 +23,7 @@ bool is_over(const lh_error *error) {
 static void open_process(subject *s, const request *r) {
   lh_error error;
   bool has_file = access(s->name, F_OK) == 0;
-  if (!cli_read_number(s->name, &s->process_id) || s->process_id == 0 || s->process_id > INT32_MAX)
+  if (!lh_read_number(s->name, &s->process_id) || s->process_id == 0 || s->process_id > INT32_MAX)
     cli_usage_error(s->c, "no process has the number %s", s->name);
   if (lh_open_process((int64_t)s->process_id, r->awaited, &s->target, &error) == LH_OK) {
     if (has_file) cli_say(s->c, "%s is the process; the file is ./%s", s->name, s->name);
@@ -150,7 +145,7 @@ static char *list_command(const subject *s) {
 static size_t choose_named(const subject *s, const char *name) {
   size_t found = 0, n = 0;
   uint64_t number;
-  if (cli_read_number(name, &number)) {
+  if (lh_read_number(name, &number)) {
     if (number >= 1 && number <= s->n_states) return (size_t)number - 1;
     cli_usage_error(s->c, "%s has %s, and no state %s: %s shows them", s->name,
                     lh_count_of(s->n_states, "Lua state", "Lua states").text, name,

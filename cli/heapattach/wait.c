@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 

@@ -7,14 +7,10 @@
 ** parallel, all others in sequence; after ten minutes the rest is skipped, with a message. Names of
 ** files end in the process id, FILE-PID, also those of older files; a worker without one is new.
 */
-#include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "heapattach/heapattach.h"
 
@@ -220,7 +216,7 @@ int run_for_workers(cli *c, const request *r) {
   workers w = {0};
   uint64_t id;
   int status = CLI_NO;
-  if (!cli_read_number(r->target, &id) || id == 0 || id > INT32_MAX)
+  if (!lh_read_number(r->target, &id) || id == 0 || id > INT32_MAX)
     cli_usage_error(c, "no process has the number %s", r->target);
   look_for_worker(c, (int64_t)id, &w);
   find_workers(c, id, &w);

@@ -2,8 +2,6 @@
 ** paths.c - why one object is alive: its shortest paths, the number of cuts that free it, the
 ** effect of --cut, the paths that remain, all referrers. Prints tables, JSON or a graph.
 */
-#include <string.h>
-
 #include "heappath.h"
 
 /* A graph folds paths from this length on, to fit a page. */

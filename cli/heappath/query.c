@@ -3,8 +3,6 @@
 ** command uses SQLite. The query asks the open snapshot, so nothing is computed twice.
 */
 #include <ctype.h>
-#include <inttypes.h>
-#include <string.h>
 #include <strings.h>
 
 #include "heappath.h"

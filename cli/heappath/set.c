@@ -1,7 +1,6 @@
 /*
 ** set.c - heappath --set: finds the objects, asks the library (lib/report/set.c), or draws a graph.
 */
-
 #include "heappath.h"
 
 enum { USUAL_ROWS = 20, USUAL_BOXES = 30 };

@@ -9,9 +9,6 @@
 */
 #include "boxes.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 /* ==== Names ======================================================================== */
 
 char *line_text(const lh_line *line) {

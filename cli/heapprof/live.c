@@ -14,16 +14,10 @@
 */
 #include "heapprof.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>
-#include <unistd.h>
-
-#include "luaheap_profile.h"
 
 typedef struct counts {
   uint64_t allocated, allocated_bytes, freed, freed_bytes; /* a resize counts as both */
@@ -421,7 +415,7 @@ int watch_live(cli *c, const request *r) {
   int status = CLI_DONE;
   uint64_t n;
   lh_error error;
-  if (!cli_read_number(r->argument, &n))
+  if (!lh_read_number(r->argument, &n))
     cli_usage_error(c, "--live-of needs the number of a process, not '%s'", r->argument);
   v.limit = r->asked.has_limit ? r->asked.limit : 0;
   cli_check(c, lh_tracked_open(n, &v.program, &error), NULL, &error);

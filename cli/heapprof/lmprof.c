@@ -7,9 +7,6 @@
 ** them up. Every call counts, not only allocating ones. A profile recorded without calls (time =
 ** true) has "-" for calls and values per call.
 */
-#include <inttypes.h>
-#include <string.h>
-
 #include "boxes.h"
 #include "heapprof.h"
 

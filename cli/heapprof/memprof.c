@@ -5,11 +5,8 @@
 **
 ** INTERNAL is where no Lua function allocated: the host, and the collector, which frees all.
 */
-#include <inttypes.h>
-
 #include "boxes.h"
 #include "heapprof.h"
-#include "luaheap_usage.h"
 
 static void print_overrides(const lh_line_tally *tally, const lh_line_events *events) {
   puts("\tOverrides:");

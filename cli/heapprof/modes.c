@@ -2,9 +2,6 @@
 ** modes.c - runs a mode of heapprof: opens and counts a profile and prints the report. Shows
 ** progress if that is slow (a million events: a tenth of a second).
 */
-#include <inttypes.h>
-#include <string.h>
-
 #include "boxes.h"
 #include "heapprof.h"
 

@@ -4,7 +4,6 @@
 ** query is compiled: ATTACH, VACUUM INTO, CREATE, INSERT, PRAGMAs that set, the file functions and
 ** tables of the sqlite3 shell. A name that is not listed here is refused.
 */
-
 #include "heapsnap.h"
 
 static bool is_one_of(const char *name, const char *const *list) {

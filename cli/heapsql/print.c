@@ -3,8 +3,6 @@
 ** reach a terminal are escaped. A table keeps its first rows until the widths are known; CSV and
 ** JSON are written row by row.
 */
-#include <string.h>
-
 #include "heapsql.h"
 
 /* ==== Tables ======================================================================== */

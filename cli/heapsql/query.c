@@ -11,8 +11,6 @@
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "heapsql.h"
 

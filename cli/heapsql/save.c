@@ -14,11 +14,8 @@
 ** snapshots' size in all, far more than usual programs need; the rest is cut. A database has at
 ** most 200 times that size.
 */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "heapsql.h"
 

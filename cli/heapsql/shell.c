@@ -3,10 +3,7 @@
 ** heap_read_only: queries only read the snapshots. The shell's own commands, such as .output, still
 ** work. Of the limits only that of memory holds; Ctrl-C interrupts a query.
 */
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "heapsql.h"
 

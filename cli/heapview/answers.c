@@ -6,7 +6,6 @@
 ** memory, of 64 MB at most. The process ends only if memory runs out for a line of text.
 */
 #include <stdarg.h>
-#include <string.h>
 
 #include "heapview.h"
 
@@ -58,7 +57,7 @@ static int refuse(const view_asked *asked, const char *key, const char *needs, c
 /* The snapshot to compare with. */
 static int take_against(view_asked *asked, const char *value) {
   uint64_t i;
-  if (!cli_read_number(value, &i))
+  if (!lh_read_number(value, &i))
     return refuse(asked, "against", "the number of a snapshot", value);
   if (i >= asked->v->n)
     return view_refuse(asked->error, "there is no snapshot number %s: the first is 0, the last %zu",
@@ -70,7 +69,7 @@ static int take_against(view_asked *asked, const char *value) {
 static int take_in(view_asked *asked) {
   const char *value = view_parameter_of(asked->question, "in");
   uint64_t in = asked->v->n > 0 ? asked->v->n - 1 : 0;
-  if (value != NULL && (!cli_read_number(value, &in) || in >= asked->v->n))
+  if (value != NULL && (!lh_read_number(value, &in) || in >= asked->v->n))
     return refuse(asked, "in", "the number of a snapshot, 0 the first", value);
   asked->in = (size_t)in;
   return LH_OK;
@@ -161,7 +160,7 @@ static int take_moment(view_asked *asked, const char *key, lh_moment *moment) {
   const char *value = view_parameter_of(asked->question, key);
   if (value == NULL) return LH_OK;
   moment->unit = LH_MOMENT_TIME;
-  if (cli_read_number(value, &moment->n)) return LH_OK;
+  if (lh_read_number(value, &moment->n)) return LH_OK;
   return view_refuse(asked->error, "%s needs nanoseconds, not '%.64s'", key, value);
 }
 

@@ -3,13 +3,10 @@
 ** not contain the address with the token: xdg-open gets a private file that redirects there. The
 ** file is removed when a client shows the token, and when heapview ends.
 */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "heapview.h"
 

@@ -14,9 +14,7 @@
 ** (page/carried.js). Equal files give equal reports, byte by byte.
 */
 #include <fcntl.h>
-#include <string.h>
 #include <strings.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "heapview.h"

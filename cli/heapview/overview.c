@@ -1,8 +1,6 @@
 /*
 ** overview.c - the opened files, the pages that they allow, and the first questions of a page.
 */
-#include <string.h>
-
 #include "heapview.h"
 
 /* The command line, such as "heapview a b c". `--` keeps a file from being taken for an option. */

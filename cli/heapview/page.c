@@ -1,9 +1,6 @@
 /*
 ** page.c - the page, 300 KB put together by cli/generate/page.sh, for the server and for reports.
 */
-#include <stdio.h>
-#include <string.h>
-
 #include "built_page.h"
 #include "heapview/heapview.h"
 

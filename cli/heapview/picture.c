@@ -9,8 +9,6 @@
 */
 #include <ctype.h>
 #include <gvc.h>
-#include <inttypes.h>
-#include <string.h>
 
 #include "heapprof/boxes.h"
 #include "heapview.h"

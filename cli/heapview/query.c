@@ -7,14 +7,11 @@
 ** The child writes the answer's values, or ends as heapsql does, with a line on stderr. Numbers
 ** that JavaScript would round are texts.
 */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "heapsql/heapsql.h"
 #include "heapview.h"

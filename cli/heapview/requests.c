@@ -191,8 +191,6 @@ static bool take_question(char *text, view_taken *out) {
                 "and values as encodeURIComponent writes them");
 }
 
-/* ==================================================================================== */
-
 static bool check_method(const char *method, bool is_page, view_taken *out) {
   if (strcmp(method, "GET") == 0 || (is_page && strcmp(method, "HEAD") == 0)) return true;
   return refuse(out, 405, is_page ? "only GET and HEAD are answered" : "only GET is answered");

@@ -13,19 +13,13 @@
 */
 #include "heapview/heapview.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <microhttpd.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "heapview/guests.h"
 #include "heapview/recent.h"

@@ -2,9 +2,6 @@
 ** told.c - an answer's text as JSON for a page, so that page and terminal say the same: lines,
 ** tables, formatted numbers. Commands, objects and classes become links.
 */
-#include <inttypes.h>
-#include <string.h>
-
 #include "heapview.h"
 
 enum { MOST_HINTS = 4 };
@@ -321,8 +318,6 @@ static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
   lh_json_count(t->w, "hidden", n);
   lh_json_string(t->w, "rest", rows);
 }
-
-/* ==================================================================================== */
 
 bool view_tell(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables) {
   enum { USUAL_ROWS = 20 };

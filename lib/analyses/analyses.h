@@ -19,8 +19,6 @@
 #ifndef LUAHEAP_ANALYSES_H
 #define LUAHEAP_ANALYSES_H
 
-#include <string.h>
-
 #include "analyses/answers.h"
 #include "graph/graph.h"
 #include "name/place.h"

@@ -7,9 +7,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/decode.h"
 
 enum { MOST_TABLES = 4, MOST_REFERRERS = 4 };

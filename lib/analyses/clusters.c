@@ -10,9 +10,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { LOOK_BACK = 4 };
 
 static bool can_link(const lh_snapshot *snapshot, lh_id id) {

@@ -6,9 +6,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/decode.h"
 
 enum { LOOK_AHEAD = 8 };

@@ -6,9 +6,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct grouping {
   lh_grower *grower;
   lh_places places;
@@ -222,8 +219,6 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
   grower->n++;
   return true;
 }
-
-/* ==================================================================================== */
 
 static uint32_t find_row(grouping *f, const lh_growing *g) {
   uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
@@ -477,8 +472,6 @@ static bool find_linked(lh_grower *grower) {
   LH_FREE_ALL(held, first, members, set);
   return ok;
 }
-
-/* ==================================================================================== */
 
 static bool find_what_grows(lh_grower *grower, const lh_history *history) {
   grower->tree = lh_dominator_tree(grower->snapshot);

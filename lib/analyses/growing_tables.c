@@ -6,8 +6,6 @@
 #include "analyses.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 /* The part of a string that is read: one long string may be the key of many entries. */
 typedef struct key_bytes {
   const char *bytes;
@@ -237,8 +235,6 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
   bool dense = seen->least == 1 && seen->greatest == (double)seen->n;
   return dense ? LH_KEYED_SEQUENCE : LH_KEYED_INTEGERS;
 }
-
-/* ==================================================================================== */
 
 enum { SOME = 64, AHEAD = 8 }; /* entries read at once; references to look ahead */
 

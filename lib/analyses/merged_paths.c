@@ -6,9 +6,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ==== Holders ======================================================================== */
 
 /* If the text of a path begins at an upvalue, `through` shows the holder of the function. */

@@ -6,7 +6,6 @@
 ** so is an upvalue that leads to itself, as in a list of closures. 68 bytes a step.
 */
 #include "analyses.h"
-#include "graph/graph.h"
 
 /* A path deeper than this ends in one common step. */
 enum { MAX_DEPTH = 256 };

@@ -6,9 +6,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct finder {
   const lh_snapshot *snapshot;
   uint8_t *avoided;

@@ -5,9 +5,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "name/allocated.h"
 
 typedef struct counting {

@@ -8,9 +8,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { MANY_MORE = 8, FEW = 64, MOST_LEVELS = 4 };
 
 typedef struct search {

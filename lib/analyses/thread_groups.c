@@ -5,9 +5,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct grouping {
   lh_snapshot *snapshot;
   lh_strings keys;

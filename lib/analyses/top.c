@@ -5,9 +5,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* ==== objects ======================================================================= */
 
 static bool is_asked_for(const lh_top_query *query, lh_type type) {

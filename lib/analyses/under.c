@@ -7,9 +7,6 @@
 */
 #include "analyses.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum { LEAST_GROUP = 8 };
 
 typedef struct pending {

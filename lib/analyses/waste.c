@@ -5,11 +5,7 @@
 ** 13 bytes an object, without the walk.
 */
 #include "analyses.h"
-#include "graph/graph.h"
 #include "read/decode.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* kinds[id]: bit 1 << lh_waste_kind for each kind, and */
 enum { MARKED = 0x80 }; /* a metatable, or an original that was counted */

@@ -2,8 +2,6 @@
 ** causes.c - Finds the rows of a comparison that have one cause: one container, its keys, the
 ** contents of its elements, or what it is in. Bigger rows come first.
 */
-#include <stdlib.h>
-
 #include "compare.h"
 
 typedef struct causes {

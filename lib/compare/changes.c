@@ -2,11 +2,7 @@
 ** changes.c - Compares classes by name, also across processes. In other builds of a program a
 ** function may stand on another line.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "compare.h"
-#include "name/names.h"
 #include "read/decode.h"
 
 typedef struct rows {

@@ -7,7 +7,6 @@
 
 #include "graph/graph.h"
 #include "name/text.h"
-#include "team.h"
 
 void lh_diff_free(lh_diff *diff) {
   if (!diff) return;

@@ -1,9 +1,6 @@
 /*
 ** grown.c - Finds containers that grew: leaks without new objects, such as an array of numbers.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "compare.h"
 #include "graph/graph.h"
 #include "read/decode.h"

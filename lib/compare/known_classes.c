@@ -4,8 +4,6 @@
 */
 #include "compare.h"
 
-#include <string.h>
-
 static lh_text_id copy_text(const lh_known_classes *known, const lh_strings *texts,
                             lh_text_id text) {
   return lh_strings_add(known->texts, texts->texts[text], strlen(texts->texts[text]));

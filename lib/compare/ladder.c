@@ -8,9 +8,6 @@
 #include "compare.h"
 #include "graph/graph.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define NOBODY LH_NO_NUMBER
 
 typedef struct builder {
@@ -249,8 +246,6 @@ static bool list_class_rows(builder *b) {
   if (ok) sort_rows(b, growth->classes, growth->n_classes);
   return ok;
 }
-
-/* ==================================================================================== */
 
 static bool begin_growth(builder *b) {
   const lh_ladder *ladder = b->ladder;

@@ -18,8 +18,6 @@
 */
 #include "compare.h"
 
-#include <string.h>
-
 #include "read/decode.h"
 
 /* ==== Same object? ================================================================== */
@@ -298,8 +296,6 @@ static void match_list(const lh_snapshot *earlier, const lh_snapshot *later, lh_
   for (uint32_t i = 0; i < earlier->n_marks; i++)
     places[i].passed[list] = passed_behind(&p, i, places[i].n[list], passed);
 }
-
-/* ==================================================================================== */
 
 void lh_match(const lh_snapshot *earlier, const lh_snapshot *later, lh_matched_place *places) {
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)

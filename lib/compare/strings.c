@@ -3,8 +3,6 @@
 ** Works across processes. The content is what both snapshots keep, and of longer strings the length
 ** and the XXH64. 2.2 million strings: 0.3 s, 60 bytes each.
 */
-#include <stdlib.h>
-
 #include "compare.h"
 
 typedef struct first {

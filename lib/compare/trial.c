@@ -10,9 +10,6 @@
 */
 #include "trial.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 int lh_trial_new(lh_trial **out, lh_error *error) {
   *out = lh_alloc_zeroed(1, sizeof **out);
   return *out ? LH_OK : lh_fail_memory(error, "beginning a trial");
@@ -194,8 +191,6 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
   lh_free(parts);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is in the snapshot");
 }
-
-/* ==================================================================================== */
 
 /* Enough to judge, or one in each run; MANY_OBJECTS: more than a bounded collection has. */
 enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };

@@ -3,8 +3,6 @@
 */
 #include "compare.h"
 
-#include <string.h>
-
 static uint32_t path_of_place(const lh_ladder *ladder, const lh_known_place *place) {
   return lh_ladder_same_state(ladder) ? place->path : place->stable_path;
 }

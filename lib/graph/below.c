@@ -4,8 +4,6 @@
 ** Breadth first, so an object is shown at its nearest place. Each object shows its references to
 ** the greatest retained sizes. Cost: the edges of the shown objects.
 */
-#include <string.h>
-
 #include "graph.h"
 #include "read/decode.h"
 

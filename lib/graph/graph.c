@@ -9,7 +9,6 @@
 ** and 20 for each ephemeron.
 */
 #include "graph.h"
-#include <stdlib.h>
 #include "read/decode.h"
 
 /* ==== Ignored edges ================================================================= */
@@ -124,8 +123,6 @@ bool lh_prove_ephemerons(lh_snapshot *s) {
   }
   return true;
 }
-
-/* ==================================================================================== */
 
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
   leaver l = {.s = snapshot, .set = snapshot->left_out};

@@ -11,7 +11,6 @@
 ** up the dominators, a junction is the first that more than one reference enters from outside its
 ** subtree. Two references may be one unit, so the flow decides, for a few junctions at most.
 */
-#include <string.h>
 #include "graph.h"
 
 typedef struct work {

@@ -7,8 +7,6 @@
 */
 #include "graph.h"
 
-#include <string.h>
-
 lh_id *lh_sort_by_distance(uint32_t n, const uint32_t *distance, uint32_t *n_reached) {
   lh_id *sorted = lh_alloc((size_t)n + 1, sizeof *sorted);
   uint32_t *first = lh_alloc_zeroed((size_t)n + 1, sizeof *first), reached = 0, sum = 0;

@@ -9,8 +9,6 @@
 */
 #include "graph.h"
 
-#include <string.h>
-
 typedef struct components {
   const lh_graph *graph;
   const uint8_t *avoided;

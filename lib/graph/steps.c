@@ -6,8 +6,6 @@
 ** For a source with more than 256, every 256th state of the iterator is saved on the way: 0.4 bytes
 ** a reference.
 */
-#include <inttypes.h>
-#include <string.h>
 #include "graph.h"
 #include "read/decode.h"
 
@@ -173,8 +171,6 @@ lh_edge lh_edge_at(const lh_snapshot *s, lh_id source, uint32_t e) {
   read_edge(s, source, e, &edge);
   return edge;
 }
-
-/* ==================================================================================== */
 
 lh_edge lh_best_edge(const lh_snapshot *s, lh_id source, lh_id target) {
   if (lh_naming_parent(s, target) == source) return lh_edge_at(s, source, s->parent_edge[target]);

@@ -9,8 +9,6 @@
 #include "graph.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 typedef struct bent_list {
   lh_aside *list;
   size_t n, capacity;

@@ -6,8 +6,6 @@
 */
 #include "allocated.h"
 
-#include <stdlib.h>
-
 bool lh_allocations_add(lh_allocations *a, uint32_t set, lh_id id) {
   if (!lh_snapshot_sites(a->snapshot)) return true;
   return lh_map_count(&a->counts, (uint64_t)set << 32 | lh_object_stack(a->snapshot, id));

@@ -7,9 +7,6 @@
 #include "names.h"
 #include "read/decode.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static bool is_wanted(const lh_namer *namer, lh_id id) {
   return id != LH_NO_OBJECT && namer->flags[id] & LH_WANTED;
 }

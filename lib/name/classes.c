@@ -10,8 +10,6 @@
 #include "names.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 /* Limit in sizes of the file. A real program's names are shorter than the file; a file made for an
 ** attack could need 150 times its size. */
 enum { MOST_NAMES = 16 };
@@ -342,8 +340,6 @@ static void assign(lh_namer *namer) {
       count_in(snapshot, &class->visible, id);
   }
 }
-
-/* ==================================================================================== */
 
 static void namer_free(lh_namer *namer) {
   LH_FREE_ALL(namer->flags, namer->candidates, namer->metas, namer->module_names);

@@ -5,8 +5,6 @@
 ** helps to find the line that stores or removes an object. Made on first use, as sorted pairs of
 ** string and prototype: 8 bytes each, 20,000 for a server of 1,600 functions.
 */
-#include <stdlib.h>
-
 #include "names.h"
 
 static int compare(const void *left, const void *right) {

@@ -5,7 +5,6 @@
 ** some thousand classes and the keys of one table, a few milliseconds, at most 50.
 */
 #include <ctype.h>
-#include <string.h>
 
 #include "find.h"
 

@@ -10,8 +10,6 @@
 #include "names.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 enum { SAMPLED = 16 };
 
 enum word { BOOLEAN, NUMBER, FUNCTION, USERDATA, THREAD, TABLE, EMPTY, ARRAY, ARRAYS, WORDS };

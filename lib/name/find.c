@@ -7,7 +7,6 @@
 ** if the variable is in scope.
 */
 #include "find.h"
-#include <string.h>
 #include "graph/graph.h"
 
 /* ==== Ranges and sets =============================================================== */

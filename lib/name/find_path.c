@@ -5,10 +5,7 @@
 */
 #include "find.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct key {
   enum { KEY_ANY, KEY_STRING, KEY_PREFIX, KEY_PATTERN, KEY_NUMBER, KEY_BOOLEAN, KEY_ADDRESS } kind;

@@ -7,8 +7,6 @@
 */
 #include "find.h"
 
-#include <string.h>
-
 typedef bool (*describe)(lh_text *text, const lh_snapshot *snapshot, const lh_edge *edge);
 
 /* An upvalue stands for its content. */

@@ -8,8 +8,6 @@
 ** them, for files of --known.
 */
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
 #include "place.h"
 
 /* ==== Fingerprints =================================================================== */

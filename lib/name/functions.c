@@ -9,8 +9,6 @@
 #include "names.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 static void put(lh_namer *namer, lh_map *map, lh_id key, lh_id value) {
   uint32_t *at = lh_map_at(map, key);
   if (at) *at = value;

@@ -4,8 +4,6 @@
 ** They are modules in package.loaded, metatables in the registry and all below. The file does not
 ** mark them (lh_is_own means marks alone), so they are found by name.
 */
-#include <string.h>
-
 #include "graph/graph.h"
 #include "names.h"
 

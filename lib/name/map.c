@@ -3,8 +3,6 @@
 */
 #include "map.h"
 
-#include <string.h>
-
 /* ==== Numbers under keys ============================================================ */
 
 enum { FIRST_SLOTS = 16, FIRST_RANDOM_SLOTS = 128 };

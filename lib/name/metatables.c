@@ -7,8 +7,6 @@
 */
 #include "names.h"
 
-#include <string.h>
-
 static lh_meta empty_meta(lh_id id) {
   return (lh_meta){.id = id,
                    .index = LH_NO_OBJECT,

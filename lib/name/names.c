@@ -4,8 +4,6 @@
 #include "names.h"
 #include "read/decode.h"
 
-#include <string.h>
-
 lh_text_id lh_strings_take(lh_strings *strings, lh_text *text) {
   lh_text_id id = text->failed ? LH_NO_NUMBER : lh_strings_add(strings, text->bytes, text->n);
   lh_text_free(text);

@@ -7,8 +7,6 @@
 #include "fold.h"
 #include "graph/graph.h"
 
-#include <string.h>
-
 enum { MAX_PIECES = 40, MAX_HOLDER_STEPS = 40 };
 
 static bool is_specific(const lh_snapshot *snapshot, lh_id id) {

@@ -3,8 +3,6 @@
 */
 #include "place.h"
 
-#include <string.h>
-
 /* Limit for all texts, in sizes of the file. Only a file made for an attack has more. */
 enum { MOST_TEXT = 16 };
 
@@ -212,8 +210,6 @@ bool lh_join_places(lh_places *places) {
   LH_FREE_ALL(like, to);
   return ok;
 }
-
-/* ==================================================================================== */
 
 static void take_least(lh_print least, const lh_print other) {
   if (*other && (!*least || strcmp(other, least) < 0)) memcpy(least, other, sizeof(lh_print));

@@ -8,9 +8,6 @@
 ** that key: the row is vague there. Such places get the step [?], and the rows are looked up with
 ** it too. Only the last two keys of a place are exchanged: each doubles what is kept of a place.
 */
-#include <stdio.h>
-#include <string.h>
-
 #include "graph/graph.h"
 #include "place.h"
 

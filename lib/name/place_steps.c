@@ -1,10 +1,8 @@
 /*
 ** place_steps.c - the tree of steps that places are (see place_steps.h).
 */
-#include <string.h>
-
-#include "names.h"
 #include "place_steps.h"
+#include "names.h"
 
 void lh_place_tree_free(lh_place_tree *tree) {
   lh_strings_free(&tree->texts);

@@ -3,8 +3,6 @@
 **
 ** A long text is shown without its middle, so that no row takes more than a few KB.
 */
-#include <string.h>
-
 #include "place_steps.h"
 
 static void surround(lh_telling *telling, const char *before, size_t n, const char *after) {

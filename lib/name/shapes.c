@@ -6,8 +6,6 @@
 ** random key, and would be a class for each user. But if eight tables have one key each, all
 ** different, with values of one class, then the keys vary: each is a map[string].
 */
-#include <stdlib.h>
-#include <string.h>
 #include "names.h"
 
 enum { MAX_KEYS = 64, SHOWN_KEYS = 6, SHOWN_OF_MANY = 4 };

@@ -2,7 +2,7 @@
 ** site_numbers.c - numbers sites by content (see allocated.h).
 */
 #include "allocated.h"
-#include "site_text.h"
+#include "text.h"
 
 lh_site_id lh_site_at(const lh_sites *sites, lh_stack_id stack) {
   return stack > 0 && stack <= lh_n_stacks(sites) ? lh_stack_of(sites, stack)->site : 0;

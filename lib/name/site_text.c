@@ -3,9 +3,7 @@
 **
 ** It leaves out what is allocated there (a table, a closure); reports have a column for it.
 */
-#include "site_text.h"
-
-#include <string.h>
+#include "text.h"
 
 enum { NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 

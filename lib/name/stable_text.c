@@ -2,7 +2,6 @@
 ** stable_text.c - replaces numbers in labels of steps and names of classes by *.
 */
 #include <ctype.h>
-#include <string.h>
 
 #include "place.h"
 

@@ -3,8 +3,6 @@
 */
 #include "find.h"
 
-#include <string.h>
-
 enum { LONGEST = 63, SHOWN_SUGGESTIONS = 3, SHOWN_KEYS = 8 };
 
 /* Levenshtein distance, ignoring case, in one row. */

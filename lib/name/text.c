@@ -4,8 +4,6 @@
 #include "text.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "luaheap_graph.h"
 

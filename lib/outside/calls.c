@@ -8,10 +8,7 @@
 ** last one stays there, and all are stopped. A thread that runs by then goes on to its next call
 ** while the others are held, for 2 ms at most (lh_stop_run_on).
 */
-#include <inttypes.h>
 #include <linux/futex.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "stop.h"
 

@@ -4,11 +4,6 @@
 ** No request of a tracer reaches a frozen process. Cached pages of files count as free memory,
 ** because the kernel drops them when it needs memory.
 */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stop.h"
 
 enum { PATH_BYTES = 8192, LINE_BYTES = 4352 };

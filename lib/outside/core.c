@@ -12,12 +12,6 @@
 #include "core.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "open.h"
 

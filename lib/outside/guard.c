@@ -9,13 +9,9 @@
 ** interrupts this read. So the guard sends SIGKILL if a signal that should end this process waits
 ** for five seconds.
 */
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "stop.h"
 

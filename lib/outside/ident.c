@@ -6,9 +6,6 @@
 ** between two zeros. A program may have several Luas: the release of a state is searched only in
 ** the file with its code. Cost: 60 ms for some hundred ELF files, 2 ms for one.
 */
-#include <inttypes.h>
-#include <string.h>
-
 #include "outside.h"
 
 typedef struct found_lua {

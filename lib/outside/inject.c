@@ -19,10 +19,7 @@
 ** kernel's (PTRACE_EVENT_CLONE). If the target's user kills the copy, the attempt fails.
 */
 #include <linux/sched.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "stop.h"
 

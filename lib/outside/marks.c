@@ -14,7 +14,6 @@
 #include "compare/answers.h"
 #include "compare/matched.h"
 #include "mirrored.h"
-#include "take/state.h"
 
 /* ==== luaheap's own objects ========================================================= */
 
@@ -126,8 +125,6 @@ static bool make_halves(lh_mirrored_state *state, const lh_own_content *content,
 static const raw_userdata *newest_mark(const lh_mirrored_state *state) {
   return user_value(state->ours, LH_STATE_NEWEST_MARK - 1, RAW_USERDATA);
 }
-
-/* ==================================================================================== */
 
 int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
                      lh_error *error) {

@@ -12,13 +12,9 @@
 */
 #include "memory.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "stop.h"
 
@@ -74,8 +70,6 @@ void lh_spans_free(lh_spans *spans) {
   lh_free(spans->all);
   *spans = (lh_spans){0};
 }
-
-/* ==================================================================================== */
 
 bool lh_pread_all(int fd, void *out, size_t n, uint64_t offset) {
   for (size_t done = 0; done < n;) {

@@ -9,13 +9,9 @@
 ** 0.4 s per GB to clear it, and a tenth of that with huge pages. They are used where the target has
 ** written a whole huge page; after fork, the child has them without a copy of page tables.
 */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "memory.h"
 

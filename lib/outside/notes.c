@@ -4,12 +4,7 @@
 ** It also finds the command line, and opens the mapped files that are unchanged. 10,000 threads
 ** make 60,000 notes, 100 MB: so only the heads are read, and the contents that we need.
 */
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/procfs.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "core.h"
 #include "open.h"
@@ -115,8 +110,6 @@ static int read_mappings(lh_core *core, uint64_t at, uint64_t bytes, lh_error *e
   }
   return LH_OK;
 }
-
-/* ==================================================================================== */
 
 static int read_note(lh_core *core, uint32_t type, uint64_t at, uint64_t n, lh_error *error) {
   switch (type) {

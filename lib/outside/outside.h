@@ -15,7 +15,10 @@
 #ifndef LUAHEAP_OUTSIDE_H
 #define LUAHEAP_OUTSIDE_H
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base.h"
 #include "luaheap_outside.h"

@@ -9,17 +9,8 @@
 ** A process id may be used again, or the process start another program (exec). So the random bytes
 ** that the kernel gave it at its start are compared at each inspection.
 */
-
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "memory.h"
 #include "stop.h"

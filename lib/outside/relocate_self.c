@@ -8,12 +8,8 @@
 ** unlimited), so every other run does not use it. If a filter refuses the layout, an overlap is
 ** chance, one in thousands.
 */
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/personality.h>
-#include <unistd.h>
 
 #include "outside.h"
 

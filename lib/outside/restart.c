@@ -18,10 +18,6 @@
 ** Security: a thread repeats, with its own rights, a call that it could make anyway. Nothing from
 ** the thread is an address or a size here.
 */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "stop.h"
 
 #if defined __aarch64__

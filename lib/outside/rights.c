@@ -4,14 +4,7 @@
 ** The kernel says only EPERM, EACCES or ESRCH. So its reasons (ptrace(2), "Ptrace access mode
 ** checking") are checked in its order, by what all may read in /proc.
 */
-#include <errno.h>
-#include <inttypes.h>
 #include <pwd.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "outside.h"
 

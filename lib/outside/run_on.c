@@ -21,18 +21,10 @@
 */
 #include "run_on.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "core.h"
 #include "memory.h"
@@ -120,8 +112,6 @@ void lh_moment_free(lh_moment *moment) {
   lh_free(moment->threads);
   lh_free(moment);
 }
-
-/* ==================================================================================== */
 
 typedef struct runner {
   pid_t id;

@@ -20,19 +20,13 @@
 ** tool that is not root has the target's user, who may read the target and the tool anyway; its
 ** security label stays, but is of no use without system calls.
 */
-#include <errno.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "memory.h"
 #include "run_on.h"
@@ -168,8 +162,6 @@ bool lh_code_place(const lh_copied_code *code, const lh_memory *memory, const lh
   }
   return true;
 }
-
-/* ==================================================================================== */
 
 #if defined __x86_64__
 

@@ -11,9 +11,7 @@
 **
 ** These checks take a third of the walk's instructions.
 */
-#include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "mirrored.h"
 
@@ -167,8 +165,6 @@ static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
   }
   return true;
 }
-
-/* ==================================================================================== */
 
 /* The list is doubly linked: no cycle. The current call and all before have slots in the stack. */
 static bool are_calls(const lh_layout *layout, const raw_object *thread) {

@@ -9,9 +9,6 @@
 ** times, through a cache (memory.h), which bounds the cost of a forged state. A search may take a
 ** minute, plus ten seconds for each GB that the target has written.
 */
-#include <inttypes.h>
-#include <string.h>
-
 #include "memory.h"
 
 /* Is its allocation function code? True if the memory there is unknown: a core may lack it. */
@@ -223,8 +220,6 @@ static int search_target(search *s, lh_error *error) {
   lh_pages_end(&pages);
   return rc;
 }
-
-/* ==================================================================================== */
 
 static int refuse(const search *s, lh_error *error) {
   if (!s->other_numbers) return lh_refuse_other_luas(s->target, error);

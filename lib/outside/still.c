@@ -7,12 +7,6 @@
 ** stopped. Signals are blocked during ptrace requests, so Ctrl-C waits for their end. A process
 ** that stays stopped goes on when this one ends. Ctrl-Z waits until the target runs again.
 */
-#include <fcntl.h>
-#include <signal.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
 #include "run_on.h"
 
 /* ==== Idle ======================================================================= */
@@ -119,8 +113,6 @@ static int wait_for_vfork(pid_t process, lh_error *error) {
   }
   return LH_OK;
 }
-
-/* ==================================================================================== */
 
 struct lh_still {
   lh_target *target;

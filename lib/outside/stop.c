@@ -14,13 +14,7 @@
 #include "stop.h"
 
 #include <dirent.h>
-#include <inttypes.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 enum {
   NAP_NS = 1000000,            /* if no SIGCHLD comes: this process may ignore it */

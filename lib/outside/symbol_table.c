@@ -11,10 +11,6 @@
 */
 #include <gelf.h>
 #include <lzma.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "open.h"
 #include "symbols.h"
@@ -253,8 +249,6 @@ static void add_packed(lh_symbol_table *table, Elf *elf) {
   if (inside)
     (void)add_symbols(table, inside, SHT_SYMTAB, first_address(elf) - first_address(inside));
 }
-
-/* ==================================================================================== */
 
 lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t *room) {
   lh_symbol_table *table = lh_alloc_zeroed(1, sizeof *table);

@@ -12,11 +12,6 @@
 */
 #include "symbols.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "core.h"
 #include "open.h"
 
@@ -235,8 +230,6 @@ static void free_registered(registered *of) {
   lh_free(of);
 }
 
-/* ==================================================================================== */
-
 typedef struct module {
   const char *path;    /* of its regions */
   lh_first_page first; /* the same in file and memory; n 0: no ELF file */
@@ -325,8 +318,6 @@ static module *module_of(lh_symbols *symbols, const lh_memory_region *region) {
   lh_await_end(symbols->reading);
   return m;
 }
-
-/* ==================================================================================== */
 
 static void copy_library(char *out, size_t room, const char *path) {
   static const char deleted[] = " (deleted)";

@@ -11,9 +11,7 @@
 ** of 600 snapshots of a program that only lets tables grow, one to six had a wrong table. One
 ** deadline holds for all states: the attempt that begins after it is the last.
 */
-#include <errno.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "memory.h"
 #include "run_on.h"

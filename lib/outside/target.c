@@ -1,8 +1,6 @@
 /*
 ** target.c - functions for any target, a process or a core file.
 */
-#include <string.h>
-
 #include "outside.h"
 
 void lh_target_free(lh_target *target) {

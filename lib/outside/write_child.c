@@ -8,16 +8,11 @@
 ** signal ends the child. So the parent waits only some seconds, abandons that child, and starts
 ** another one that writes the snapshot without names from files.
 */
-#include <errno.h>
 #include <poll.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "mirrored.h"
 #include "stop.h"

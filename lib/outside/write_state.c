@@ -17,16 +17,9 @@
 ** copy memory of this process into the snapshot. Even a vector of pointers would, since they become
 ** references. So each object and each vector of it must be in the mirror, or the heap is refused.
 */
-#include <errno.h>
-#include <inttypes.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "mirrored.h"
-#include "take/state.h"
 
 typedef struct state_writer {
   const lh_mirrored *mirrored;
@@ -285,8 +278,6 @@ static bool adds_up(const state_writer *s) {
   return bytes == s->shot.gc_bytes;
 }
 
-/* ==================================================================================== */
-
 /* Can these bytes be the slots of a table, or its array? */
 static bool fit_table(uint64_t bytes) {
   return bytes % sizeof(raw_value) == 0 || bytes == sizeof(raw_slot);
@@ -500,8 +491,6 @@ static int only_count(state_writer *s, lh_error *error) {
   if (rc == LH_OK) rc = lh_shot_write(&s->shot, &s->request->taken, error);
   return rc == LH_OK ? check_sum(s, error) : rc;
 }
-
-/* ==================================================================================== */
 
 /* For the older snapshot's own mark; 0 if the program's own luaheap has that mark. */
 static uint64_t passed_as_old(const state_writer *s) {

@@ -75,6 +75,8 @@
 #ifndef LUAHEAP_PROFILE_FORMAT_H
 #define LUAHEAP_PROFILE_FORMAT_H
 
+#include <fcntl.h>
+
 #include "luaheap_profile.h"
 #include "sites.h"
 
@@ -111,6 +113,19 @@ static inline uint8_t lh_profile_type(unsigned type) {
                                     [8] = LH_TYPE_THREAD,  [9] = LH_TYPE_UPVALUE,
                                     [10] = LH_TYPE_PROTO,  [LH_RECORD_PART] = LH_EVENT_PART};
   return types[type & 15];
+}
+
+/* The two files in memory of a tracked program. lib/track/profile.c makes them; tracked.c finds them
+** in another process. */
+#define LH_LIVE_REQUEST "luaheap-request"
+#define LH_LIVE_PROFILE "luaheap-profile"
+
+/* Nobody can write to the files or remove their seals. */
+enum { LH_LIVE_SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+
+/* The byte of the request to lock. The lock says: the profile with this inode number is old. */
+static inline int64_t lh_live_byte(uint64_t inode) {
+  return (int64_t)(inode & (UINT64_MAX >> 2));
 }
 
 #endif

@@ -9,13 +9,10 @@
 ** A block that ends behind the end of the file was cut, or is being written: the profile ends
 ** before it. Any other difference to what was written is damage, reported with its offset.
 */
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base.h"
 #include "profile/format.h"
 
 /* The rows of the last whole table, and of a table that has begun. */
@@ -231,8 +228,6 @@ static void read_table(lh_pass *pass, lh_rows *rows, size_t size,
   c->claimed = claimed_before;
   end_block(rows, flags);
 }
-
-/* ==================================================================================== */
 
 enum { BEHIND = 16 }; /* readable bytes behind a cursor's end */
 

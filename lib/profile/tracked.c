@@ -16,12 +16,7 @@
 ** contents.
 */
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -31,7 +26,7 @@
 #include "base.h"
 #include "luaheap_profile.h"
 #include "open.h"
-#include "profile/live_files.h"
+#include "profile/format.h"
 
 static const char request_name[] = "/memfd:" LH_LIVE_REQUEST,
                   profile_name[] = "/memfd:" LH_LIVE_PROFILE;
@@ -230,8 +225,6 @@ int lh_tracked_look(lh_tracked *t, lh_profile **out, lh_error *error) {
   (void)close(fd);
   return code;
 }
-
-/* ==================================================================================== */
 
 int lh_tracked_pause(lh_tracked *t, bool wait, lh_error *error) {
 #ifdef SYS_pidfd_send_signal

@@ -13,8 +13,6 @@
 */
 #include "decode.h"
 #include "reader.h"
-#include "record.h"
-#include "team.h"
 
 /* Words of a stretch, as powers of two: 2 MB, 128 KB, 8 KB, 512 bytes. */
 static const uint8_t sizes[] = {18, 14, 10, LH_LOG2_UNIT};

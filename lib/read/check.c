@@ -8,7 +8,6 @@
 */
 #include "decode.h"
 #include "reader.h"
-#include "team.h"
 
 enum { MAX_LOG2_HASH = 32, MAX_STATUS = LH_THREAD_FAILED };
 
@@ -481,8 +480,6 @@ static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *e
                       (unsigned long long)shallow_bytes, (unsigned long long)s->info.object_bytes);
   return LH_OK;
 }
-
-/* ==================================================================================== */
 
 /* The root has no record, so its values are set here. */
 static bool allocate_columns(lh_snapshot *s) {

@@ -6,8 +6,6 @@
 */
 #include "decode.h"
 
-#include <string.h>
-
 #include "scan.h"
 
 /* ==== labelled edges ================================================================ */

@@ -8,9 +8,7 @@
 ** list, the one with r older ones is at (2r + 1) / 2n of the epoch. Of two objects at one place the
 ** object on allgc is older.
 */
-#include <string.h>
 #include "reader.h"
-#include "snapshot.h"
 
 /* The object that a mark left on one list. */
 typedef struct half {
@@ -196,8 +194,6 @@ int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
   s->n_marks++;
   return LH_OK;
 }
-
-/* ==================================================================================== */
 
 lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch) {
   lh_id first = s->list_first[list], end = s->list_first[list + 1];

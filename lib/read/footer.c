@@ -6,10 +6,7 @@
 ** checksums of all blocks. About 10 GB/s. The first records of blocks are only checked to ascend;
 ** check.c compares them with the records.
 */
-#include <string.h>
-
 #include "reader.h"
-#include "team.h"
 
 int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail, lh_error *error) {
   size_t n = s->size < 8 ? s->size : 8;
@@ -231,8 +228,6 @@ static void read_offsets(lh_snapshot *s, lh_cursor *c, uint64_t end) {
     if (!s->is_tracked) s->records_end = outside;
   }
 }
-
-/* ==================================================================================== */
 
 static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[3], uint64_t end) {
   lh_info *info = &s->info;

@@ -7,9 +7,6 @@
 */
 #include "decode.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct left_edge {
   lh_id source, target;
   uint32_t kind, index, ordinal, key_kind;

@@ -2,7 +2,7 @@
 ** reader.c - opens snapshot files; also the accessors that need no decoding.
 **
 ** lh_open reads the file and runs the steps of reader.h; afterwards no read can fail. Threads
-** (team.h) work block by block, and the reported fault is the first in the file. Only stretches,
+** (base.h) work block by block, and the reported fault is the first in the file. Only stretches,
 ** weak tables and names, a tenth of the time, need one thread.
 **
 ** The file is read, not mapped: a mapped file can change after it was verified, and a truncated one
@@ -14,12 +14,8 @@
 
 #include "reader.h"
 #include "decode.h"
-#include "team.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -122,8 +118,6 @@ static int check_memory(const lh_snapshot *s, lh_error *error) {
   const uint8_t *end = s->data + s->size;
   return lh_check_head(s, s->data, s->size < LH_TAIL_BYTES ? s->data : end - LH_TAIL_BYTES, error);
 }
-
-/* ==================================================================================== */
 
 static int load(lh_snapshot *s, lh_error *error) {
   lh_raw_rows rows = {0};

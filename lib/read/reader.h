@@ -7,7 +7,6 @@
 #define LUAHEAP_READER_H
 
 #include "record.h"
-#include "varint.h"
 
 /* ==== rows.c ======================================================================== */
 
@@ -78,8 +77,6 @@ static inline bool lh_put_edge(lh_row_block *block, uint64_t word, unsigned labe
 static inline bool lh_put_frequent(lh_row_block *block, unsigned number, unsigned label) {
   return lh_put_delta(block, LH_DELTA_KEY + (int32_t)number, label);
 }
-
-/* ==================================================================================== */
 
 /* The bytes of block `i` in a file of `bytes` bytes. */
 static inline uint64_t lh_bytes_of_block(uint64_t bytes, uint32_t i) {

@@ -10,10 +10,7 @@
 ** Breadth-first search uses the first root that reaches an object, so roots are sorted by their use
 ** to readers: a global before the registry. Six million references take 0.06 s.
 */
-#include <stdlib.h>
-#include <string.h>
 #include "reader.h"
-#include "team.h"
 
 #define MOST_EDGES (UINT32_MAX - 2)
 
@@ -377,8 +374,6 @@ static int add_ephemerons(lh_snapshot *s, lh_error *error) {
   insert_edges(s);
   return LH_OK;
 }
-
-/* ==================================================================================== */
 
 static bool resolve_names(lh_snapshot *s, const lh_raw_rows *raw) {
   size_t n = 0;

@@ -26,7 +26,6 @@
 #ifndef LUAHEAP_SNAPSHOT_H
 #define LUAHEAP_SNAPSHOT_H
 
-#include "base.h"
 #include "luaheap_graph.h"
 #include "sites.h"
 
@@ -327,8 +326,6 @@ LH_COLUMN lh_id lh_immediate_dominator(const lh_snapshot *s, lh_id id) {
 LH_COLUMN uint64_t lh_retained_bytes(const lh_snapshot *s, lh_id id) {
   return id <= s->n ? s->retained[id] : 0;
 }
-
-/* ==================================================================================== */
 
 /* False for LH_NO_OBJECT, too: a value may refer to an object without a record. */
 static inline bool lh_is_string(const lh_snapshot *snapshot, lh_id id) {

@@ -1,8 +1,6 @@
 /*
 ** type_names.c - the names of types, lists, thread states and edge kinds, as in --json.
 */
-#include <string.h>
-
 #include "base.h"
 #include "luaheap_graph.h"
 
@@ -12,13 +10,19 @@ const char *lh_type_name(lh_type type) {
   return LH_WORD_OF(words, type);
 }
 
-lh_type lh_type_called(const char *name, size_t length) {
-  lh_type type = LH_TYPE_STRING;
-  for (; type < LH_TYPE_COUNT; type++) {
-    const char *known = lh_type_name(type);
-    if (strlen(known) == length && memcmp(known, name, length) == 0) break;
+const char *lh_read_types(const char *names, uint32_t *mask) {
+  for (;; names++) {
+    size_t length = strcspn(names, ",");
+    lh_type type = LH_TYPE_STRING;
+    while (type < LH_TYPE_COUNT &&
+           (strlen(lh_type_name(type)) != length || memcmp(lh_type_name(type), names, length) != 0))
+      type++;
+    if (length == 8 && memcmp(names, "function", length) == 0) type = LH_TYPE_CLOSURE;
+    if (type == LH_TYPE_COUNT) return names;
+    *mask |= 1u << type;
+    names += length;
+    if (*names == '\0') return NULL;
   }
-  return type;
 }
 
 const char *lh_list_name(lh_list list) {

@@ -7,8 +7,6 @@
 ** totals must fit each other. Eight million references: a second, no memory.
 */
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "reader.h"
 #include "scan.h"
@@ -296,8 +294,6 @@ static int check_matched(verifier *v) {
   return fault(v, LH_ROOT, at, "mark %u, which was placed by a comparison, is not in the heap",
                s->matched[k].serial);
 }
-
-/* ==================================================================================== */
 
 int lh_verify(const lh_snapshot *s, uint64_t *edges, lh_error *error) {
   verifier v = {.s = s, .error = error};

@@ -11,7 +11,8 @@ const lh_usage *lh_usage_of(const lh_report *report) {
   return report->request.usages[report->request.n_usages - 1];
 }
 
-const lh_sites *lh_usage_sites(const lh_report *report) {
+/* If two are compared, those of the later one. */
+static const lh_sites *usage_sites(const lh_report *report) {
   return lh_profile_sites(lh_usage_profile(lh_usage_of(report)));
 }
 
@@ -29,17 +30,27 @@ static void put_file(lh_text *text, const lh_site *site) {
     put_function(text, site);
 }
 
+/* Plural for a sentence. */
+static const char *types_name(uint8_t type) {
+  static const char *const names[] = {
+      [LH_TYPE_ROOT] = "objects",      [LH_TYPE_STRING] = "strings",
+      [LH_TYPE_TABLE] = "tables",      [LH_TYPE_CLOSURE] = "functions",
+      [LH_TYPE_UPVALUE] = "upvalues",  [LH_TYPE_PROTO] = "prototypes",
+      [LH_TYPE_USERDATA] = "userdata", [LH_TYPE_THREAD] = "threads"};
+  return type < LH_TYPE_COUNT ? names[type] : "slots, stacks and code";
+}
+
 static void name_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_usage_group *told = row;
   lh_text text = {0};
   switch (report->request.by) {
-    case LH_BY_TYPE: lh_text_string(&text, lh_types_name(told->type)); break;
+    case LH_BY_TYPE: lh_text_string(&text, types_name(told->type)); break;
     case LH_BY_FILE: put_file(&text, told->site); break;
     case LH_BY_FUNCTION: put_function(&text, told->site); break;
     default: lh_text_site(&text, told->site);
   }
   if (report->request.by == LH_BY_STACK)
-    lh_text_callers(&text, lh_usage_sites(report), told->stack, LH_MOST_CALLERS);
+    lh_text_callers(&text, usage_sites(report), told->stack, LH_MOST_CALLERS);
   cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
@@ -91,8 +102,13 @@ LH_CELL(maker_of, void, cell->as.text = lh_maker_name(site_of(row)->maker))
 LH_CELL(type_name_of, lh_usage_group,
         cell->as.text = it->type == LH_EVENT_PART ? "part" : lh_type_name((lh_type)it->type))
 
+static void cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell) {
+  lh_keep_stack(report, usage_sites(report), stack, LH_MOST_CALLERS);
+  (void)cell;
+}
+
 #define ROW lh_usage_group
-const lh_column lh_usage_columns[] = {
+static const lh_column usage_columns[] = {
     LH_BYTES("ordered_bytes", NULL, ordered_bytes, "by which the rows are in order",
              LH_HEADING(ordered_heading)),
     LH_SHARE("share", ordered_bytes),
@@ -138,43 +154,29 @@ const lh_column lh_usage_columns[] = {
     LH_COMPUTED("first_line", NULL, LH_COLUMN_COUNT, first_line_of, "of the function"),
     LH_COMPUTED("c_function", NULL, LH_COLUMN_NAME, c_function_of,
                 "that allocates there; null: Lua itself does", LH_OPTIONAL),
-    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
+    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, cell_stack,
                "of the stack with most of it: the sites, the innermost first"),
     LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, name_of, "in one text, or what the rows are by",
                 LH_HEADING(name_heading)),
     LH_END};
 #undef ROW
 
-const char *lh_types_name(uint8_t type) {
-  static const char *const names[] = {
-      [LH_TYPE_ROOT] = "objects",      [LH_TYPE_STRING] = "strings",
-      [LH_TYPE_TABLE] = "tables",      [LH_TYPE_CLOSURE] = "functions",
-      [LH_TYPE_UPVALUE] = "upvalues",  [LH_TYPE_PROTO] = "prototypes",
-      [LH_TYPE_USERDATA] = "userdata", [LH_TYPE_THREAD] = "threads"};
-  return type < LH_TYPE_COUNT ? names[type] : "slots, stacks and code";
-}
-
 void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell) {
-  const lh_site *site = lh_site_of_stack(lh_usage_sites(report), stack);
+  const lh_site *site = lh_site_of_stack(usage_sites(report), stack);
   cell->as.text = lh_kept(report, lh_site_text(site));
 }
 
 void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   lh_text text = {0};
-  put_function(&text, lh_site_of_stack(lh_usage_sites(report), stack));
+  put_function(&text, lh_site_of_stack(usage_sites(report), stack));
   cell->as.text = lh_kept(report, lh_text_finish(&text));
 }
 
 void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell) {
-  cell->as.text = lh_maker_name(lh_site_of_stack(lh_usage_sites(report), stack)->maker);
+  cell->as.text = lh_maker_name(lh_site_of_stack(usage_sites(report), stack)->maker);
 }
 
-void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell) {
-  lh_keep_stack(report, lh_usage_sites(report), stack, LH_MOST_CALLERS);
-  (void)cell;
-}
-
-void lh_print_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
+static void print_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
   enum { TOLD_CALLERS = 3 };
   const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
   for (uint32_t i = 0; i < TOLD_CALLERS && stack != 0 && stack <= lh_n_stacks(sites); i++) {
@@ -193,7 +195,7 @@ typedef struct allocations_result {
 } allocations_result;
 
 static const lh_table allocation_table =
-    LH_TABLE("heap.allocated", "row", "rows", lh_usage_group, lh_usage_columns);
+    LH_TABLE("heap.allocated", "row", "rows", lh_usage_group, usage_columns);
 
 #define ROW allocations_result
 static const lh_table allocations_answer =
@@ -268,7 +270,7 @@ typedef struct findings_result {
 } findings_result;
 
 static const lh_table site_table =
-    LH_TABLE("heap.allocated", "site", "sites", lh_usage_group, lh_usage_columns);
+    LH_TABLE("heap.allocated", "site", "sites", lh_usage_group, usage_columns);
 
 #define ROW finding
 static const lh_table finding_table =
@@ -307,7 +309,7 @@ static void print_finding(lh_teller *t, lh_report *report, const finding *row) {
   lh_say(
       t, LH_BOLD, "%s of %s are %s%s made %s %s%s%s",
       lh_share_text(site->ordered_bytes, row->whole_bytes).text, lives ? "what lives" : "all bytes",
-      soon ? "soon garbage: " : "", lh_types_name(site->type), site->site->c_function ? "by" : "at",
+      soon ? "soon garbage: " : "", types_name(site->type), site->site->c_function ? "by" : "at",
       lh_kept(report, lh_site_text(site->site)), soon ? ", " : ": ",
       soon ? age_words(t, report->answer, site)
            : lh_words(report, "%s in %s",
@@ -326,7 +328,7 @@ static void print_findings(lh_teller *t, lh_report *report) {
   if (f->n == 0) lh_say(t, LH_BOLD, "Nothing was allocated");
   for (uint32_t i = 0; i < f->n; i++) {
     print_finding(t, report, &f->rows[i]);
-    if (!is_told(f, &f->rows[i])) lh_print_callers(t, f->usage, f->rows[i].site.stack);
+    if (!is_told(f, &f->rows[i])) print_callers(t, f->usage, f->rows[i].site.stack);
   }
 }
 
@@ -478,7 +480,7 @@ static const lh_table advice_table = LH_TABLE_OF(
     LH_COUNT("most", NULL, most, "slots of the biggest table, bytes of the longest string; else 0"),
     LH_BYTES("bytes", NULL, bytes, "that all of it allocated"),
     LH_OF_SITE("site", NULL, LH_COLUMN_TEXT, stack, lh_cell_stack_site, "where"),
-    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, lh_cell_stack,
+    LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, cell_stack,
                "one of its stacks, the innermost first"));
 #undef ROW
 
@@ -513,11 +515,11 @@ static const char *why_words(const lh_teller *t, const lh_advice *a) {
 static void print_piece(lh_teller *t, lh_report *report, const lh_advice *a) {
   static const char *const ones[] = {"rehash", "string", "function", "table"};
   static const char *const many[] = {"rehashes", "strings", "functions", "tables"};
-  const lh_site *site = lh_site_of_stack(lh_usage_sites(report), a->stack);
+  const lh_site *site = lh_site_of_stack(usage_sites(report), a->stack);
   lh_say(t, LH_PLAIN, "%s, %s at %s%s", lh_told_size(t, a->bytes).text,
          lh_count_of(a->times, ones[a->kind], many[a->kind]).text,
          lh_kept(report, lh_site_text(site)), why_words(t, a));
-  lh_print_callers(t, lh_usage_of(report), a->stack);
+  print_callers(t, lh_usage_of(report), a->stack);
 }
 
 static void print_advice(lh_teller *t, lh_report *report) {

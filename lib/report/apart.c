@@ -2,9 +2,6 @@
 ** apart.c - compares snapshots of different processes or Lua states by path, class and string
 ** contents. Objects are never compared by address: no object is in both.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 
 typedef struct apart_result {

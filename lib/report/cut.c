@@ -4,8 +4,6 @@
 ** A cut's answer: the bytes that each cut frees alone, that all free together, and that only all
 ** together free; and whether they free the object of the request.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== Ignored ======================================================================== */
@@ -27,7 +25,8 @@ void lh_references_of(lh_report *report, const void *row, lh_cell *cell) {
   cell->as.n = count_references(&((const lh_gone *)row)->what);
 }
 
-const char *lh_gone_words(lh_report *report, const lh_gone *gone) {
+/* _G.debugger.* (12 references) */
+static const char *gone_words(lh_report *report, const lh_gone *gone) {
   uint64_t n = count_references(&gone->what);
   const char *what = gone->text ? lh_name_words(report, gone->text)
                      : gone->what.n_edges > 0
@@ -55,7 +54,7 @@ static void print_ignored_references(lh_teller *t, lh_report *report) {
   for (size_t i = 0; i < report->request.n_ignored; i++) {
     const lh_gone *gone = &report->request.ignored[i];
     if (gone->what.n_edges + gone->what.n_objects == 0) continue;
-    lh_text_format(&text, "%s%s", text.n == 0 ? "ignored: " : ", ", lh_gone_words(report, gone));
+    lh_text_format(&text, "%s%s", text.n == 0 ? "ignored: " : ", ", gone_words(report, gone));
   }
   if (text.n > 0) lh_say_text(t, LH_PLAIN, &text);
 }
@@ -103,7 +102,7 @@ typedef struct cut_result {
 LH_ITS(bool, asks, trial, it->asks)
 LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
 LH_HEADING_OF(goes_heading, report->request.id == LH_NO_OBJECT ? NULL : "frees it")
-LH_CELL(title_of, trial, cell->as.text = it->title ? it->title : lh_gone_words(report, &it->gone))
+LH_CELL(title_of, trial, cell->as.text = it->title ? it->title : gone_words(report, &it->gone))
 LH_STYLE(style_of, trial, it->style)
 
 #define ROW trial
@@ -133,7 +132,7 @@ static const lh_table cut_answer =
 static void print_sentence(lh_teller *t, lh_report *report, const cut_result *f) {
   const lh_freed *all = &f->together.freed;
   const char *cuts = f->n == 1
-                         ? lh_words(report, "cutting %s", lh_gone_words(report, &f->list[0].gone))
+                         ? lh_words(report, "cutting %s", gone_words(report, &f->list[0].gone))
                      : f->n == 2 ? "making both cuts"
                                  : lh_words(report, "making all %s cuts", lh_count_text(f->n).text);
   const char *what = f->together.asks ? lh_object_words(report, report->request.id) : "";

@@ -4,9 +4,6 @@
 ** The moments are snapshots of one Lua state, marks, or the ends of an interval. Other tables of
 ** the report: diff_rows.c.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 #include "thresholds.h"
 

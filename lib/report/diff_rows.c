@@ -5,9 +5,6 @@
 ** In text, containers of one class whose paths differ only in folded steps (*) are one row: a leak
 ** in each of a thousand inboxes has one cause.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "name/map.h"
 #include "report/report.h"
 

@@ -1,8 +1,6 @@
 /*
 ** growing.c - collections that seem to have no limit, with the evidence for and against.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 const char *lh_prospect_name(lh_prospect prospect) {

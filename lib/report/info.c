@@ -1,9 +1,6 @@
 /*
 ** info.c - facts about a snapshot, and a ledger that adds up to collectgarbage("count").
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 
 typedef struct of_type {

@@ -7,8 +7,6 @@
 ** script element, and XML in a CDATA section: no string can end either, or begin a comment.
 */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "report/report.h"
 

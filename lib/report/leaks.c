@@ -113,8 +113,6 @@ static void print_leaks(lh_teller *t, lh_report *report) {
   lh_print_hidden(t, &lh_suspect_table, v->n_big - n_big);
 }
 
-/* ==================================================================================== */
-
 LH_FOUND_BY(leaks, lh_causes, lh_find_causes(snapshot, it, error))
 LH_FREED_BY(leaks, lh_causes, lh_causes_free(it))
 

@@ -8,9 +8,6 @@
 */
 #include "report/leaks.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "thresholds.h"
 
 /* ==== Judging ======================================================================== */
@@ -499,8 +496,6 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   lh_free(told);
   return ok;
 }
-
-/* ==================================================================================== */
 
 int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   lh_reach reach;

@@ -6,8 +6,6 @@
 ** to an eighth. Trailing empty squares are omitted. 30,000 squares take about 20 KB, at worst a
 ** byte for each square and type.
 */
-#include <stdlib.h>
-
 #include "report/report.h"
 
 enum { USUAL_CELLS = 4096, MOST_CELLS = 65536, FEW_OBJECTS = 512, MOST_OBJECTS = 4096 };

@@ -2,8 +2,6 @@
 ** object.c - one object: class, sizes, path, age, allocation site, facts of its type; and page by
 ** page its fields: entries, variables, constants.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== The object ===================================================================== */

@@ -3,9 +3,6 @@
 **
 ** Parts with little change are one line, so the lines below a part add up to it.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "ranking.h"
 #include "report/report.h"
 #include "thresholds.h"

@@ -10,16 +10,19 @@
 ** code that may clear it is the functions that name the field. If too many name it, as with "data",
 ** the field around it is tried.
 */
-#include <string.h>
-
 #include "name/place_steps.h"
 #include "report/report.h"
 
 /* ==== Where to cut =================================================================== */
 
-enum { MOST_LOOKED_AT = 8, COMMON = 16, LONG_TEXT = 100 };
+enum { MOST_LOOKED_AT = 8, MOST_FUNCTIONS = 4, COMMON = 16, LONG_TEXT = 100 };
 
-/* ==== Where ========================================================================== */
+typedef struct where_to_cut {
+  size_t n_steps; /* of the path, up to the cut; 0: the program can clear no reference of it */
+  lh_id name;     /* a string; LH_NO_OBJECT: no code has the name */
+  lh_id functions[MOST_FUNCTIONS];
+  size_t n_functions; /* all of them, also beyond the array */
+} where_to_cut;
 
 static bool is_clearable(lh_edge_kind kind) {
   return kind == LH_EDGE_VALUE || kind == LH_EDGE_KEY || kind == LH_EDGE_UPVALUE ||
@@ -42,18 +45,18 @@ static int find_entries(const lh_snapshot *snapshot, const lh_path *path,
   return LH_OK;
 }
 
-static int find_name(lh_snapshot *snapshot, const lh_edge *edge, lh_where_to_cut *out,
+static int find_name(lh_snapshot *snapshot, const lh_edge *edge, where_to_cut *out,
                      lh_error *error) {
   lh_id name = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
   if (name == LH_NO_OBJECT || lh_type_of(snapshot, name) != LH_TYPE_STRING) return LH_OK;
   int code =
-      lh_find_naming(snapshot, name, out->functions, LH_MOST_NAMING, &out->n_functions, error);
+      lh_find_naming(snapshot, name, out->functions, MOST_FUNCTIONS, &out->n_functions, error);
   if (code == LH_OK && out->n_functions > 0 && out->n_functions <= COMMON) out->name = name;
   return code;
 }
 
 /* Towards the root; stops at modules, functions and stacks, whose names say enough. */
-static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, lh_where_to_cut *out,
+static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, where_to_cut *out,
                      lh_error *error) {
   int code = LH_OK;
   for (; n > 0 && code == LH_OK && out->name == LH_NO_OBJECT; n--) {
@@ -64,12 +67,12 @@ static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, lh_wh
   return code;
 }
 
-int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to_cut *out,
-                         lh_error *error) {
+static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_to_cut *out,
+                             lh_error *error) {
   size_t n = path->n_steps;
   bool is_entry = false;
   int code = LH_OK;
-  *out = (lh_where_to_cut){.name = LH_NO_OBJECT};
+  *out = (where_to_cut){.name = LH_NO_OBJECT};
   if (n > LH_LONG_PATH || lh_is_for_good(snapshot, path->steps[n - 1].target)) return LH_OK;
   bool entries[MOST_LOOKED_AT];
   code = find_entries(snapshot, path, entries, error);
@@ -81,8 +84,8 @@ int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to
   return find_code(snapshot, path, is_entry ? n : n + 1, out, error);
 }
 
-/* Of a prototype, without its "proto " prefix. */
-const char *lh_naming_text(lh_report *report, lh_id function) {
+/* "connect @app.lua:68"; of a prototype, without its "proto " prefix. */
+static const char *naming_text(lh_report *report, lh_id function) {
   static const char proto[] = "proto ";
   const char *name = lh_class_name_of(report->snapshot, function);
   bool is_proto = lh_type_of(report->snapshot, function) == LH_TYPE_PROTO;
@@ -99,22 +102,21 @@ static const char *reference_words(lh_report *report, const lh_path *path, size_
   return lh_words(report, "%.*s...", (int)lh_text_cut(text, LONG_TEXT), text);
 }
 
-static void print_code(lh_teller *t, lh_report *report, const lh_where_to_cut *where) {
-  size_t told = where->n_functions < LH_MOST_NAMING ? where->n_functions : LH_MOST_NAMING;
+static void print_code(lh_teller *t, lh_report *report, const where_to_cut *where) {
+  size_t told = where->n_functions < MOST_FUNCTIONS ? where->n_functions : MOST_FUNCTIONS;
   lh_text text = {0};
   lh_text_format(&text, "    Code that names %s",
                  lh_kept(report, lh_string_text(report->snapshot, where->name, 40)));
   for (size_t i = 0; i < told; i++)
-    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ",
-                   lh_naming_text(report, where->functions[i]));
+    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ", naming_text(report, where->functions[i]));
   if (told < where->n_functions)
     lh_text_format(&text, " and %s more", lh_count_text(where->n_functions - told).text);
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-void lh_print_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
-  lh_where_to_cut where;
-  if (lh_find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
+static void print_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
+  where_to_cut where;
+  if (find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
   if (t->failed || where.n_steps == 0) return;
   lh_say(t, LH_PLAIN, "\nTo cut this path, clear %s", reference_words(report, path, where.n_steps));
   if (where.name != LH_NO_OBJECT) print_code(t, report, &where);
@@ -193,7 +195,7 @@ static lh_style step_style(const lh_report *report, const void *row) {
 LH_ITS(bool, is_skipped, lh_step, it->skipped > 0)
 
 #define ROW lh_step
-const lh_table lh_step_table = LH_TABLE_WITH(
+static const lh_table step_table = LH_TABLE_WITH(
     (.style = step_style), "heap.step", "step", "steps",
     LH_COMPUTED("label", "reference", LH_COLUMN_TEXT, reference_of, "how it is referred to"),
     LH_OF(NULL, "class", LH_COLUMN_TEXT, target, lh_cell_what, NULL),
@@ -209,9 +211,8 @@ const lh_table lh_step_table = LH_TABLE_WITH(
 #undef ROW
 
 #define ROW steps_result
-static const lh_table steps_answer =
-    LH_TABLE_OF("heap.steps", NULL, NULL,
-                LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "from the root on"));
+static const lh_table steps_answer = LH_TABLE_OF(
+    "heap.steps", NULL, NULL, LH_INLINE_ROWS("steps", steps, n, &step_table, "from the root on"));
 #undef ROW
 
 static int find_steps(lh_snapshot *snapshot, const lh_request *request, void *out,
@@ -257,17 +258,17 @@ static void print_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step 
   }
 }
 
-void lh_print_steps(lh_teller *t, lh_report *report, const lh_path *path, const lh_step *steps,
-                    size_t n) {
-  lh_print_rows(t, report, &lh_step_table, steps, n);
+static void print_all_steps(lh_teller *t, lh_report *report, const lh_path *path,
+                            const lh_step *steps, size_t n) {
+  lh_print_rows(t, report, &step_table, steps, n);
   print_more(t, report->snapshot, steps, n);
   print_never_weak(t, report->snapshot, path);
-  lh_print_where_to_cut(t, report, path);
+  print_where_to_cut(t, report, path);
 }
 
 static void print_steps(lh_teller *t, lh_report *report) {
   const steps_result *f = report->answer;
-  lh_print_steps(t, report, report->request.path, f->steps, f->n);
+  print_all_steps(t, report, report->request.path, f->steps, f->n);
 }
 
 LH_QUESTION(steps);
@@ -278,7 +279,7 @@ typedef struct told_path {
   const lh_path *path;
   lh_step steps[LH_MOST_STEPS];
   size_t n;
-  lh_where_to_cut cut;
+  where_to_cut cut;
 } told_path;
 
 typedef struct paths_result {
@@ -310,10 +311,10 @@ static void cut_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
-  const lh_where_to_cut *cut = &((const told_path *)row)->cut;
+  const where_to_cut *cut = &((const told_path *)row)->cut;
   (void)cell;
-  for (size_t i = 0; i < cut->n_functions && i < LH_MOST_NAMING; i++)
-    (void)lh_kept(report, lh_copy_text(lh_naming_text(report, cut->functions[i])));
+  for (size_t i = 0; i < cut->n_functions && i < MOST_FUNCTIONS; i++)
+    (void)lh_kept(report, lh_copy_text(naming_text(report, cut->functions[i])));
 }
 
 #define ROW told_path
@@ -324,7 +325,7 @@ static const lh_table path_table = LH_TABLE_OF(
                 "who holds the function that the text begins at; null where it says so",
                 LH_OPTIONAL),
     LH_COMPUTED("total_steps", NULL, LH_COLUMN_COUNT, count_steps, "from the root on"),
-    LH_INLINE_ROWS("steps", steps, n, &lh_step_table, "of a long path both ends"),
+    LH_INLINE_ROWS("steps", steps, n, &step_table, "of a long path both ends"),
     LH_COMPUTED("clear", NULL, LH_COLUMN_TEXT, cut_of, "what to clear for the path to go",
                 LH_WHERE(has_cut)),
     LH_STRING("name", cut.name, "the field that this is in, as code names it", LH_WHERE(has_name)),
@@ -353,7 +354,7 @@ static void print_path(lh_teller *t, lh_report *report, const paths_result *f, s
   if (i == 0) lh_print_asked(t, report);
   if (i == 0) lh_print_stack(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_print_steps(t, report, told->path, told->steps, told->n);
+  print_all_steps(t, report, told->path, told->steps, told->n);
 }
 
 static void print_paths(lh_teller *t, lh_report *report) {
@@ -395,7 +396,7 @@ static int find_paths(lh_snapshot *snapshot, const lh_request *request, void *ou
   for (size_t i = 0; code == LH_OK && i < f->n; i++) {
     f->told[i].path = &f->paths[i];
     f->told[i].n = lh_told_steps(&f->paths[i], f->told[i].steps);
-    code = lh_find_where_to_cut(snapshot, &f->paths[i], &f->told[i].cut, error);
+    code = find_where_to_cut(snapshot, &f->paths[i], &f->told[i].cut, error);
   }
   return code;
 }

@@ -4,8 +4,6 @@
 ** Many small blocks cost time, a few big ones memory. Each of the 200 moments is the peak of its
 ** interval, so no peak is lost.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== Facts ========================================================================== */

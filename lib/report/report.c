@@ -1,10 +1,6 @@
 /*
 ** report.c - asks a question, and reads the cells of its answer.
 */
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 
 #define LISTED(name) &lh_##name##_question,

@@ -16,10 +16,8 @@
 #define LUAHEAP_REPORT_PRIVATE_H
 
 #include "analyses/answers.h"
-#include "base.h"
 #include "compare/answers.h"
 #include "luaheap_report.h"
-#include "name/site_text.h"
 #include "name/text.h"
 #include "usage/answers.h"
 #include "view/answers.h"
@@ -270,8 +268,6 @@ void lh_cell_site_or_why(lh_report *report, lh_site_id site, lh_cell *cell);
 void lh_cell_maker(lh_report *report, lh_site_id site, lh_cell *cell);
 const char *lh_allocated_line(lh_report *report, const lh_allocated *allocated); /* NULL: none */
 
-/* ==================================================================================== */
-
 /* Does the request include the object? */
 bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_id id);
 
@@ -294,9 +290,8 @@ void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *p
 /* 48,112 Session tables. The type follows unless the name says it, or it is LH_TYPE_ROOT. */
 void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type);
 
-/* Kept texts: _G.debugger.* (12 references); Listener 0x55d0c0a3f2e0; the path of a reachable
+/* Kept texts: Listener 0x55d0c0a3f2e0; the path of a reachable
 ** object, or "root"; 48,112 Session tables; a text of a program or user, escaped. */
-const char *lh_gone_words(lh_report *report, const lh_gone *gone);
 const char *lh_object_words(lh_report *report, lh_id id);
 const char *lh_path_words(lh_report *report, lh_id id);
 const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects);
@@ -355,35 +350,13 @@ void lh_print_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bou
 void lh_print_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
 void lh_print_suspect_line(lh_teller *teller, lh_report *report, const lh_suspect *suspect);
 
-/* Prints the steps, and a warning if a weak table on the path holds its entry anyway. */
-void lh_print_steps(lh_teller *teller, lh_report *report, const lh_path *path, const lh_step *steps,
-                    size_t n);
-
-/* Where to cut a path (where_to_cut.c): the entry or variable to clear, and code that names its
-** field. Not found: the program can clear no reference of the path. */
-enum { LH_MOST_NAMING = 4 };
-
-typedef struct lh_where_to_cut {
-  size_t n_steps; /* of the path, up to the cut; 0: not found */
-  lh_id name;     /* a string; LH_NO_OBJECT: no code has the name */
-  lh_id functions[LH_MOST_NAMING];
-  size_t n_functions; /* all of them, also beyond the array */
-} lh_where_to_cut;
-
-int lh_find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, lh_where_to_cut *out,
-                         lh_error *error);
-const char *lh_naming_text(lh_report *report, lh_id function); /* "connect @app.lua:68" */
-void lh_print_where_to_cut(lh_teller *teller, lh_report *report, const lh_path *path);
-
 /* The allocation site of an object and its callers, if the program was tracked. */
 void lh_print_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
 
 /* A warning if the snapshot was taken while its state closed: ages are then wrong. */
 void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot);
 
-/* ==================================================================================== */
-
-extern const lh_table lh_suspect_table, lh_step_table;
+extern const lh_table lh_suspect_table;
 
 /* ==== Comparisons ==================================================================== */
 
@@ -435,25 +408,16 @@ void lh_last_objects(lh_report *report, const void *row, lh_cell *cell);
 
 /* ==== Profiles ======================================================================= */
 
-extern const lh_column lh_usage_columns[]; /* of an lh_usage_group */
-
-/* Plural for a sentence: "tables", "strings". */
-const char *lh_types_name(uint8_t type);
-
-/* The usage of the answer, and its sites; if two are compared, the later one. */
+/* The usage of the answer; if two are compared, the later one. */
 const lh_usage *lh_usage_of(const lh_report *report);
-const lh_sites *lh_usage_sites(const lh_report *report);
 
-/* For LH_OF_SITE, of an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; where that
-** function begins; the kind of allocation; all sites, innermost first (LH_COLUMN_TEXTS). */
+/* For LH_OF_SITE, of an lh_stack_id: its site, "@app/bus.lua:31 in Bus:on"; where that function
+** begins; the kind of allocation. */
 void lh_cell_stack_site(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack_function(lh_report *report, lh_stack_id stack, lh_cell *cell);
 void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell);
-void lh_cell_stack(lh_report *report, lh_stack_id stack, lh_cell *cell);
 
 enum { LH_MOST_CALLERS = 64 };
-
-void lh_print_callers(lh_teller *teller, const lh_usage *usage, lh_stack_id stack);
 
 /* ==== Questions ====================================================================== */
 

@@ -2,11 +2,6 @@
 ** request.c - the arguments of questions as text, as servers and bindings have them; and a question
 ** that is asked with such arguments and answered as JSON.
 */
-#include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== Arguments ====================================================================== */
@@ -16,7 +11,7 @@ typedef enum kind {
   A_FLAG,   /* 0 or 1 */
   A_WORD,   /* one of `words`, for an enum field */
   A_TEXT,
-  A_TYPE,     /* a set of one object type */
+  A_TYPES,    /* "table,string", as bits 1 << lh_type */
   AN_ADDRESS, /* any 0x55d0c0a3f2e0 */
   AN_OBJECT   /* root, or an OBJECT as lh_find reads it */
 } kind;
@@ -55,7 +50,7 @@ static const argument known[] = {
     {"sort", " allocations stacks ", A_WORD, FIELD(order), 0, "allocated|live|peak|soon_dead"},
     {"sort", NULL, A_TEXT, FIELD(sorted), 0, NULL},
     {"to", " map ", AN_ADDRESS, FIELD(to_address), 0, NULL},
-    {"type", NULL, A_TYPE, FIELD(type_mask), 0, NULL},
+    {"type", NULL, A_TYPES, FIELD(type_mask), 0, NULL},
     {"until", NULL, A_NUMBER, FIELD(interval.until), FIELD(has_interval), NULL},
 };
 
@@ -72,27 +67,11 @@ static const argument *find_argument(const char *key, const char *question) {
   return NULL;
 }
 
-static bool read_number(const char *text, uint64_t *n) {
-  errno = 0;
-  *n = strtoumax(text, NULL, 10);
-  return *text != '\0' && text[strspn(text, "0123456789")] == '\0' && errno == 0;
-}
-
 static bool read_address(const char *text, uint64_t *address) {
   char *end;
   errno = 0;
   *address = strtoumax(text, &end, 16);
   return strncmp(text, "0x", 2) == 0 && text[2] != '\0' && *end == '\0' && errno == 0;
-}
-
-static bool read_word(const char *text, const char *words, unsigned *position) {
-  size_t n = strlen(text);
-  for (*position = 0; words; ++*position) {
-    if (strncmp(words, text, n) == 0 && (words[n] == '|' || words[n] == '\0')) return true;
-    words = strchr(words, '|');
-    if (words) words++;
-  }
-  return false;
 }
 
 static int find_object(lh_snapshot *snapshot, lh_request *r, const char *text, lh_error *error) {
@@ -119,29 +98,24 @@ static int refuse(lh_error *error, const argument *a, const char *needs, const c
 
 static int set_word(const argument *a, const char *value, unsigned *field, lh_error *error) {
   char needs[128];
-  if (read_word(value, a->words, field)) return LH_OK;
+  if (lh_read_word(value, a->words, field)) return LH_OK;
   snprintf(needs, sizeof needs, "one of %s", a->words);
   return refuse(error, a, needs, value);
-}
-
-static int set_type(const argument *a, const char *value, uint32_t *mask, lh_error *error) {
-  lh_type type = lh_type_called(value, strlen(value));
-  if (type == LH_TYPE_COUNT) return refuse(error, a, "a type such as table", value);
-  *mask = 1u << type;
-  return LH_OK;
 }
 
 static int set_field(lh_request *r, const argument *a, const char *value, lh_snapshot *snapshot,
                      lh_error *error) {
   void *field = (char *)r + a->offset;
   switch (a->kind) {
-    case A_NUMBER: return read_number(value, field) ? LH_OK : refuse(error, a, "a number", value);
+    case A_NUMBER:
+      return lh_read_number(value, field) ? LH_OK : refuse(error, a, "a number", value);
     case A_FLAG:
       *(bool *)field = strcmp(value, "1") == 0;
       return *(bool *)field || strcmp(value, "0") == 0 ? LH_OK : refuse(error, a, "0 or 1", value);
     case A_WORD: return set_word(a, value, field, error);
     case A_TEXT: *(const char **)field = value; return LH_OK;
-    case A_TYPE: return set_type(a, value, field, error);
+    case A_TYPES:
+      return !lh_read_types(value, field) ? LH_OK : refuse(error, a, "a type such as table", value);
     case AN_ADDRESS:
       return read_address(value, field)
                  ? LH_OK

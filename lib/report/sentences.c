@@ -2,9 +2,6 @@
 ** sentences.c - names of objects, and lines, numbers and tables in sentences. Printing stops when
 ** memory runs out (teller->failed).
 */
-#include <stdarg.h>
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== Objects ======================================================================== */

@@ -5,9 +5,6 @@
 ** A site is named by its text, "@app/bus.lua:31 in Bus:on", and by the kind of allocation if given:
 ** a line may make a table and a string.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== Of a row, and of one object ==================================================== */

@@ -1,8 +1,6 @@
 /*
 ** text.c - a report as plain text, for Lua's tostring. Tables have at most 20 rows.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 enum { MOST_ROWS = 20, GAP = 2 };

@@ -3,9 +3,6 @@
 */
 #include "report/report.h"
 
-#include <stdio.h>
-#include <string.h>
-
 typedef struct tiles_result {
   lh_tree_by by;
   bool has_interval;

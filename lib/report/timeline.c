@@ -6,8 +6,6 @@
 ** age (fixed, or waiting for a finalizer) are in the first interval. The headline names the few
 ** intervals, or neighbours, with half of the bytes since the first mark.
 */
-#include <string.h>
-
 #include "report/report.h"
 
 /* ==== By interval ==================================================================== */

@@ -13,15 +13,11 @@
 ** If the host exits first, the child completes the file. If the child is killed, a nameless file
 ** disappears; a temporarily named one (file.h) is removed when the host next asks for the job.
 */
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "take.h"

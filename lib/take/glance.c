@@ -6,7 +6,6 @@
 ** stacks are followed for a fixed number of steps. Memory may be freed or moved at any moment, so a
 ** block counts only if its type byte is right.
 */
-
 #include "structure.h"
 #include "walk.h"
 

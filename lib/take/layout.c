@@ -6,7 +6,6 @@
 ** that of the main thread, and follows no pointer. Both are in one block of about 1,620 bytes. All
 ** further reads stay inside this block until its pointers have been compared too.
 */
-
 #include "raw.h"
 
 /* Columns: the fields of lh_layout in their order. */

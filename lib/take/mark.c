@@ -15,8 +15,6 @@
 **   `next`. But a sweep starts behind the first survivor of the list, so it never stands at an
 **   object newer than itself, as the mark is.
 */
-#include <time.h>
-
 #include "state.h"
 
 enum { MARK_USER_VALUES = 1 };

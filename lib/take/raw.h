@@ -11,10 +11,6 @@
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "base.h"
 
 /* A type byte: bits 0 to 3 are the basic type, 4 and 5 a variant; bit 6 in a value: collectable. */

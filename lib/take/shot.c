@@ -4,7 +4,6 @@
 ** Nothing here needs a lua_State: the heap may be another process's, mirrored at its own addresses.
 */
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "take.h"

@@ -5,7 +5,6 @@
 ** the mark, check for room, walk, give the file its name. If a step after the mark fails, the mark
 ** is voided. background.c does the same with a fork behind the mark.
 */
-#include <string.h>
 #include <unistd.h>
 
 #include "take.h"

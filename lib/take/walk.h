@@ -17,7 +17,6 @@
 #ifndef LUAHEAP_WALK_H
 #define LUAHEAP_WALK_H
 
-#include "luaheap_read.h"
 #include "raw.h"
 #include "writer.h"
 

@@ -24,7 +24,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 
 #include "state.h"
 #include "thread_set.h"

@@ -18,9 +18,7 @@
 **
 ** Cost: some 2 ns a call, where malloc and Lua's own work take 50 (make bench).
 */
-#include <errno.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "watch.h"

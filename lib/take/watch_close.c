@@ -13,8 +13,6 @@
 ** A sentry is two userdata: one with the finalizer, and an older one that it keeps alive, at whose
 ** place on allgc the count ends. The watcher's userdata keeps the first one alive.
 */
-#include <errno.h>
-
 #include "track/track.h"
 #include "watch.h"
 

@@ -28,9 +28,7 @@
 ** the next check of our allocation function. At worst Lua reaches the program's count one time
 ** early or late, by less than the count.
 */
-#include <errno.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "watch.h"

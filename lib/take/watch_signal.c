@@ -15,10 +15,7 @@
 ** that ends or stops the process, the signal is ignored instead: its sender does not know that
 ** nobody watches any more, most often because the program is ending.
 */
-#include <errno.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -4,7 +4,6 @@
 ** Requests at the same time get one file. While four children are still writing, a fifth file is
 ** refused and reported.
 */
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -3,8 +3,6 @@
 */
 #include "writer.h"
 
-#include <string.h>
-
 int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error) {
   *out = (lh_out){.writer = writer, .payload = payload};
   out->block_capacity = (size_t)(longest / LH_BLOCK_BYTES) + 1;

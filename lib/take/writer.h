@@ -9,7 +9,6 @@
 #ifndef LUAHEAP_WRITER_H
 #define LUAHEAP_WRITER_H
 
-#include "base.h"
 #include "format.h"
 #include "luaheap_take.h"
 

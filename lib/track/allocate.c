@@ -5,7 +5,6 @@
 
 #include <sched.h>
 
-#include "calls.h"
 #include "profile.h"
 
 /* ==== Events ======================================================================== */

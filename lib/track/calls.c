@@ -12,8 +12,6 @@
 */
 #include "calls.h"
 
-#include <errno.h>
-
 #include "running.h"
 
 typedef struct frame {

@@ -14,7 +14,7 @@
 
 _Static_assert(LH_MOST_DEFINITIONS < 1 << LH_LIFE_TYPE_SHIFT, "a life has room for any stack");
 
-/* Limit of all names together. A program that loads ever new code does not get there (lookup.h). */
+/* Limit of all names together. A program that loads ever new code does not get there (stacks.h). */
 enum { LH_MOST_NAME_BYTES = 1 << 26 };
 
 typedef struct lh_function_definition {

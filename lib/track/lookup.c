@@ -1,7 +1,7 @@
 /*
-** lookup.c - see lookup.h.
+** lookup.c - see stacks.h.
 */
-#include "lookup.h"
+#include "stacks.h"
 
 #include "position.h"
 #include "take/raw_code.h"

@@ -3,8 +3,6 @@
 */
 #include "pool.h"
 
-#include "base.h"
-
 enum {
   MOST_SLABS = 1 << 20,  /* 64 GB */
   LEAST_SLABS = 1 << 12, /* 256 MB: where no more addresses can be reserved */

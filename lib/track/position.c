@@ -11,7 +11,6 @@
 
 #include "take/raw_code.h"
 #include "track/running.h"
-#include "weak_lua.h"
 
 lh_position *lh_position_new(lh_recorder *r) {
   lh_position *p = lh_alloc_zeroed(1, sizeof *p);

@@ -3,19 +3,14 @@
 */
 #include "track/profile.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "file.h"
-#include "profile/live_files.h"
+#include "profile/format.h"
 
 /* ==== The file ===================================================================== */
 

@@ -19,12 +19,8 @@
 #ifndef LUAHEAP_TRACK_PROFILE_H
 #define LUAHEAP_TRACK_PROFILE_H
 
-#include <sys/types.h>
-
-#include "luaheap_take.h"
 #include "profile/format.h"
 #include "track/calls.h"
-#include "track/stacks.h"
 
 /* `counts` is lh_calls_counts. */
 typedef struct lh_profile_options {

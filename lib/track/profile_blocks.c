@@ -1,8 +1,6 @@
 /*
 ** profile_blocks.c - writes blocks, and the parts of all profiles (profile.h).
 */
-#include <string.h>
-
 #include "profile.h"
 #include "take/take.h"
 

@@ -5,8 +5,6 @@
 ** the next number. A row that changes, and has not seen the newest peak, still has the bytes of
 ** that moment, and keeps them.
 */
-#include <string.h>
-
 #include "profile.h"
 
 /* The fields that most events touch come first. */

@@ -1,9 +1,9 @@
 /*
-** protos.c - see protos.h.
+** protos.c - see stacks.h.
 ** The list to be searched is linked both ways: most prototypes leave it soon, and those of a chunk
 ** that could not be loaded leave it when they are freed.
 */
-#include "protos.h"
+#include "stacks.h"
 
 #include "take/raw_code.h"
 

@@ -28,7 +28,6 @@
 #ifndef LUAHEAP_RECORDER_H
 #define LUAHEAP_RECORDER_H
 
-#include "take/state.h"
 #include "track.h"
 
 typedef struct lh_running lh_running;

@@ -9,8 +9,6 @@
 */
 #include "track/running.h"
 
-#include "weak_lua.h"
-
 /* ==== C functions that never run another thread ==================================== */
 
 /* Which C functions of this Lua's standard library run another thread. A Lua state of our own opens

@@ -11,8 +11,6 @@
 */
 #include "recorder.h"
 
-#include <string.h>
-
 static double square(double x) {
   return x * x;
 }

@@ -28,7 +28,144 @@
 #ifndef LUAHEAP_STACKS_H
 #define LUAHEAP_STACKS_H
 
-#include "lookup.h"
+#include "definitions.h"
+#include "take/walk.h"
+
+/* ==== protos.c: the living prototypes of Lua functions, and names ================= */
+
+/* A prototype is noted when it is made. While a chunk is loaded its prototypes are half built. So
+** the code around a prototype is searched for its name (lh_nested) only when a function without a
+** known name is met. A freed prototype is forgotten, so all noted ones can be read. Some 100 bytes
+** for each. */
+
+typedef struct lh_known_proto {
+  const raw_proto *proto;
+  char *name;              /* from the code around it; NULL: none, or not found yet */
+  uint32_t function;       /* id of its definition; 0: not met */
+  uint32_t first_key;      /* of lookup.c; 0: none */
+  uint32_t next, previous; /* in the list to be searched */
+  bool is_to_search;
+} lh_known_proto;
+
+/* All 0 at first. Number i is known[i]; known[0] is not used. */
+typedef struct lh_protos {
+  lh_known_proto *known;
+  uint32_t first_to_search;
+  size_t capacity;
+  lh_index index;
+} lh_protos;
+
+void lh_protos_free(lh_protos *protos); /* leaves it empty */
+
+static inline uint32_t lh_protos_find(const lh_protos *protos, const void *proto) {
+  uint32_t number;
+  LH_INDEX_FIND(number, &protos->index, lh_index_hash((uintptr_t)proto, 0),
+                protos->known[number].proto == proto);
+  return number;
+}
+
+/* The prototype's number. A new one is added to the list to be searched. 0: no memory. */
+uint32_t lh_protos_add(lh_protos *protos, const raw_proto *proto);
+
+void lh_protos_remove(lh_protos *protos, uint32_t number);
+void lh_protos_search(lh_protos *protos, const char *global);
+
+/* ==== Names ======================================================================= */
+
+/* Functions have the names of lib/name/functions.c, but from data that can be read in the middle of
+** an allocation.
+**
+** A Lua function has the name that the code around it gives it, "Bus:on" (lh_nested), else the name
+** by which it was called when it was first met. A C function has its key in a loaded module, with
+** the module's name, "string.rep"; or in a metatable that has a name, as from luaL_newmetatable,
+** "FILE*:read". A key that is no identifier is written "Bus[\"(\"]".
+**
+** Each function stores at most LH_NAME_BYTES and returns how many; 0: no name is known. */
+enum { LH_NAME_BYTES = 256 }; /* longer names are cut */
+
+/* The name of the function that an instruction of `caller` calls. O(instructions before it). */
+size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out);
+
+/* O(entries of all modules and metatables). */
+size_t lh_name_c_function(const char *global, const void *function, char *out);
+
+/* ==== lookup.c: from an instruction, and the C function on top of it, to the site = */
+
+/* A key is the two addresses. When a key is first met its site is defined: source, line, names, and
+** what the instruction makes. From then on the site takes one probe of a hash table. Keys are
+** removed with their prototype, since other code may be loaded at the same address. A key takes 24
+** bytes, and 12 in the index; a program has some thousand.
+**
+** Sites stay. A program may load ever new code (a message that is a Lua table, a template). So only
+** the first sources have sites of their own; all later sources share theirs. */
+
+typedef struct lh_key {
+  const uint32_t *pc;     /* NULL: free. An instruction, or one of the two below */
+  const void *c_function; /* NULL: none, Lua itself; or lh_hook_function */
+  lh_site_id site;
+  uint32_t next; /* next key of the same prototype; 0: none */
+} lh_key;
+
+/* In place of an instruction: an unknown position in the function; the function as a whole. */
+static inline const uint32_t *lh_unknown_position(const raw_proto *proto) {
+  return (const void *)proto;
+}
+static inline const uint32_t *lh_whole_function(const raw_proto *proto) {
+  return (const void *)&proto->code;
+}
+
+/* Limits for sources with sites of their own: sources that are the code itself, of some 100 to
+** 4,096 bytes, and sources that are the name of a file or a name given by the program. */
+enum { LH_MOST_TEXT_SOURCES = 1 << 10, LH_MOST_NAMED_SOURCES = 1 << 14 };
+
+typedef struct lh_c_function {
+  const void *function;
+  uint32_t name;  /* id of its definition; 0: not found */
+  uint32_t asked; /* times that it was wanted and not known */
+} lh_c_function;
+
+/* Number i is keys[i]; keys[0] is not used. */
+typedef struct lh_lookup {
+  const lh_layout *layout;
+  const char *global;
+  lh_definitions *definitions;
+  lh_protos protos;
+  lh_key *keys;
+  lh_c_function *c_functions;
+  uint32_t n_texts, n_named; /* sources that have sites of their own */
+  size_t key_capacity, c_function_capacity;
+  lh_index key_index, c_function_index;
+} lh_lookup;
+
+typedef struct lh_call_frame {
+  const void *thread;
+  const raw_call *call;
+} lh_call_frame;
+
+/* Stands for any C function that is called as a hook. */
+extern const char lh_hook_function;
+
+void lh_lookup_free(lh_lookup *lookup); /* leaves it empty, but for its pointers to others */
+
+/* NULL: not of this kind, or the frame has lost its slot, as some do while a state closes. */
+const raw_proto *lh_frame_proto(const lh_lookup *lookup, lh_call_frame frame);
+const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame);
+
+/* The key of the frame that stands at pc; NULL: no memory, or pc is not in the frame's function. */
+lh_key *lh_lookup_resolve(lh_lookup *lookup, lh_call_frame frame, const uint32_t *pc,
+                          const void *c_function);
+static inline lh_key *lh_lookup_key(lh_lookup *lookup, lh_call_frame frame, const uint32_t *pc,
+                                    const void *c_function) {
+  uint32_t number;
+  LH_INDEX_FIND(number, &lookup->key_index, lh_index_hash((uintptr_t)pc, (uintptr_t)c_function),
+                lookup->keys[number].pc == pc && lookup->keys[number].c_function == c_function);
+  return number ? &lookup->keys[number] : lh_lookup_resolve(lookup, frame, pc, c_function);
+}
+
+void lh_lookup_forget(lh_lookup *lookup, uint32_t known_proto);
+void lh_lookup_forget_all(lh_lookup *lookup);
+
+/* ==== stacks.c ==================================================================== */
 
 /* These two always exist. 0 is no stack. */
 enum { LH_STACK_UNATTRIBUTED = 1, LH_STACK_HOST = 2 };

@@ -13,16 +13,11 @@
 ** The program may remove the first reference with its debug library, and the second with a function
 ** of its own. So lh_recorder_of tries both.
 */
-#include <pthread.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "allocate.h"
-#include "calls.h"
-#include "luaheap_take.h"
 #include "pool.h"
 #include "profile.h"
-#include "running.h"
 #include "take/watch.h"
 
 /* ==== Profiles of states that nobody closes ======================================== */

@@ -7,7 +7,6 @@
 #ifndef LUAHEAP_TRACK_H
 #define LUAHEAP_TRACK_H
 
-#include "luaheap_read.h"
 #include "take/state.h"
 
 typedef struct lh_recorder lh_recorder;

@@ -6,7 +6,6 @@
 */
 #include "allocate.h"
 #include "pool.h"
-#include "sites.h"
 
 lh_stack_id lh_recorder_stack(const lh_recorder *r, const void *block, uint64_t bytes) {
   lh_life life = LH_UNKNOWN_LIFE;

@@ -6,10 +6,7 @@
 ** strings is one string, and all but the last are copies. Short-lived functions and tables follow
 ** from the counts (usage.c).
 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "name/site_text.h"
+#include "name/text.h"
 #include "usage.h"
 
 /* ==== Thresholds ===================================================================== */

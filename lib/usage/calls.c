@@ -9,10 +9,7 @@
 ** If C functions count, a stack whose site has a Lua and a C function gets two nodes. The C
 ** function's node is the callee: it allocated, and called the next stack.
 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "name/site_text.h"
+#include "name/text.h"
 #include "usage.h"
 
 typedef struct node {
@@ -329,8 +326,6 @@ static int find_growth(graph *g, lh_error *error) {
   if (!g->grown) return lh_fail_memory(error, "telling who called whom");
   return lh_tally_events(g->usage->profile, "report of growth", see_growth, g, error);
 }
-
-/* ==================================================================================== */
 
 static bool make(graph *g) {
   if (!number_functions(g) || !count_calls(g)) return false;

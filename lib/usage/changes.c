@@ -5,9 +5,7 @@
 ** identity those at the same line are paired first, then the others in order, as if lines had been
 ** added above them.
 */
-#include <stdlib.h>
-
-#include "name/site_text.h"
+#include "name/text.h"
 #include "usage.h"
 
 typedef struct entry {

@@ -3,10 +3,7 @@
 **
 ** Sites are grouped by contents. Groups are numbered in the order of stacks, so always alike.
 */
-#include <stdlib.h>
-#include <string.h>
-
-#include "name/site_text.h"
+#include "name/text.h"
 #include "usage.h"
 
 enum { N_TYPES = LH_TYPE_COUNT + 1 }; /* the last: parts of objects */

@@ -5,9 +5,6 @@
 ** resized block from the resizing line, but gives them to the making line: its HEAP SUMMARY is
 ** wrong for tables that grew.) The collector frees at no line.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "usage.h"
 
 typedef struct row {
@@ -231,8 +228,6 @@ static bool put(counter *c) {
     fine = put_rows(c, (lh_event_kind)kind, &at);
   return fine;
 }
-
-/* ==================================================================================== */
 
 int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, lh_error *error) {
   counter c = {.every_ns = every_ns, .next_ns = every_ns, .out = out, .error = error};

@@ -5,8 +5,6 @@
 ** each stack. A caller has at least its callees' bytes, so the biggest stacks are a tree. Hidden
 ** stacks below a shown one are one row. 36 bytes a stack while it runs.
 */
-#include <stdlib.h>
-
 #include "usage.h"
 
 typedef struct counts {

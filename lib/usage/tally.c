@@ -4,8 +4,6 @@
 ** Sites of one line with several kinds of allocation are one line here. Sources are compared by
 ** name, since code that was loaded twice has two sources.
 */
-#include <string.h>
-
 #include "usage.h"
 
 /* ==== Sums ========================================================================== */
@@ -71,8 +69,6 @@ void lh_line_keys_free(lh_line_keys *keys) {
   LH_FREE_ALL(keys->lines, keys->of_stack);
   *keys = (lh_line_keys){0};
 }
-
-/* ==================================================================================== */
 
 int lh_tally_events(lh_profile *profile, const char *what,
                     bool (*see)(const lh_event *event, void *data), void *data, lh_error *error) {

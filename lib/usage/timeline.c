@@ -4,8 +4,6 @@
 ** One replay finds the lines that held most at any time, a second one records their bytes. Each
 ** interval keeps the instant at which the heap was biggest: no peak is too short.
 */
-#include <stdlib.h>
-
 #include "usage.h"
 
 typedef struct line_sums {

@@ -7,10 +7,7 @@
 */
 #include "usage.h"
 
-#include <stddef.h>
-#include <string.h>
-
-#include "name/site_text.h"
+#include "name/text.h"
 
 enum { CLOCK_SHIFT = 12 };
 
@@ -418,8 +415,6 @@ static int take_counts(lh_usage *usage, lh_error *error) {
   return LH_OK;
 }
 
-/* ==================================================================================== */
-
 static bool is_unattributed(const lh_sites *sites, lh_stack_id stack) {
   return lh_site_of_stack(sites, stack)->maker == LH_MADE_UNKNOWN;
 }
@@ -504,8 +499,6 @@ int lh_usage_check_interval(const lh_usage *usage, lh_error *error) {
   return lh_fail(error, LH_EARGUMENT, "the interval begins at %s, and the profile ends at %s",
                  place_text(is_time, begin).text, place_text(is_time, whole).text);
 }
-
-/* ==================================================================================== */
 
 /* Garbage is freed after at most as many allocated bytes as the heap had at the end (twice what the
 ** collector needs). Counts until then are settled. */

@@ -14,7 +14,6 @@
 #ifndef LUAHEAP_USAGE_H
 #define LUAHEAP_USAGE_H
 
-#include "base.h"
 #include "name/allocated.h"
 #include "usage/answers.h"
 
@@ -75,8 +74,6 @@ void lh_add_deaths(double *to, const lh_amounts *from);
 
 /* The sums of *number (lh_usage_row.ages); adds an array if *number is 0. NULL: out of memory. */
 double *lh_ages_at(lh_ages *ages, uint32_t *number);
-
-/* ==================================================================================== */
 
 /* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 

@@ -10,9 +10,6 @@
 */
 #include "view/answers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "name/place.h"
 
 enum { LH_AGES_KINDS = LH_AGES_OF_PLACES + 1 };
@@ -198,8 +195,6 @@ static bool label_places(lh_labels *labels, const lh_snapshot *snapshot) {
   return ok;
 }
 
-/* ==================================================================================== */
-
 /* False: out of memory. Call labels_free in either case. */
 static bool labels_make(lh_labels *labels, const lh_snapshot *snapshot, lh_age_chart_by by) {
   *labels = (lh_labels){.by = by};
@@ -341,8 +336,6 @@ static int chunks_of(lh_snapshot *snapshot, lh_age_chart_by by, const lh_chunks 
   return *out ? LH_OK : lh_fail_memory(error, "making a timeline");
 }
 
-/* ==================================================================================== */
-
 /* Fewer objects in a bin would be noise. */
 enum { DEFAULT_BINS = 200, DEFAULT_LAYERS = 8, LEAST_IN_BIN = 8 };
 
@@ -426,8 +419,6 @@ static void choose_layers(drawing *d) {
     break;
   }
 }
-
-/* ==================================================================================== */
 
 static void fill_bin(drawing *d, size_t bin) {
   lh_age_chart *out = d->out;

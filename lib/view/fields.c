@@ -8,13 +8,9 @@
 */
 #include "view/answers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "graph/graph.h"
 #include "name/names.h"
 #include "read/decode.h"
-#include "read/snapshot.h"
 
 /* ==== Scanning fields ================================================================ */
 
@@ -182,8 +178,6 @@ static uint64_t count_fields(const lh_snapshot *snapshot, lh_id id) {
   return n + scan.number;
 }
 
-/* ==================================================================================== */
-
 /* A field in an order. `number` breaks ties. */
 typedef struct field_row {
   uint64_t rank;
@@ -337,8 +331,6 @@ static bool is_left(filtering *c, const lh_object_field *f) {
   }
   return text_has(c) || value_has(c, f->value);
 }
-
-/* ==================================================================================== */
 
 static void free_rows(field_rows *rows) {
   LH_FREE_ALL(rows->filter, rows->rows);

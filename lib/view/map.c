@@ -10,9 +10,6 @@
 */
 #include "view/answers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "read/snapshot.h"
 
 /* Holes are the biggest gaps, if big compared with the sum of all objects. */
@@ -414,8 +411,6 @@ static int make_cells(lh_snapshot *s, const lh_map_query *query, lh_memory_map *
   add_up(map);
   return list_objects(s, map, query->most_objects, error);
 }
-
-/* ==================================================================================== */
 
 int lh_find_memory_map(lh_snapshot *s, const lh_map_query *query, lh_memory_map *out,
                        lh_error *error) {

@@ -9,9 +9,6 @@
 */
 #include "tree.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 typedef struct asked_tree {
   const lh_snapshot *snapshot;
   const lh_tree *dominators;

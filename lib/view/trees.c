@@ -22,8 +22,6 @@
 */
 #include "tree.h"
 
-#include <string.h>
-
 /* ==== Linked lists ================================================================ */
 
 static lh_linked *list_with(lh_lists *lists, const lh_snapshot *snapshot, lh_id top) {

@@ -4,7 +4,6 @@
 ** this module, which analyses them with its own copy of the library.
 */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "live/live.h"

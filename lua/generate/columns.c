@@ -9,7 +9,6 @@
 ** Only the build runs it, so any failure ends it.
 */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 ** snapshot: by the frames of the running thread, and by the names of our modules and metatables.
 */
 #include <stdlib.h>
-#include <string.h>
 
 #include "live.h"
 

@@ -3,9 +3,6 @@
 ** It takes some 20 bytes an object for the file, 24 when it is opened, and up to 80 while it is
 ** analysed, for the first question that needs it.
 */
-#include <stdlib.h>
-#include <string.h>
-
 #include "host.h"
 #include "live.h"
 

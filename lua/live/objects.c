@@ -2,9 +2,7 @@
 ** objects.c - objects of a capture as Lua values: rows, one object, those of a class, or all.
 ** lib/take/values.c says how the library knows that a value is still the same object.
 */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "live.h"
 

@@ -2,8 +2,6 @@
 ** questions.c - the live calls (live.h): about one object in the words of heappath, and about many
 ** in the figures of heaptop and heapdiff. Rows have the keys of the commands' --json.
 */
-#include <string.h>
-
 #include "host.h"
 #include "live.h"
 

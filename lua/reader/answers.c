@@ -3,8 +3,6 @@
 ** columns as fields, and the text of the command, which tostring returns. Answers about one
 ** snapshot, several, and profiles.
 */
-#include <string.h>
-
 #include "handles.h"
 
 /* The context of cells. */

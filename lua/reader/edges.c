@@ -3,8 +3,6 @@
 ** Paths and lists make each edge on demand, and an edge its fields: a path of a million steps takes
 ** 56 MB outside of the Lua heap, and hardly anything in it.
 */
-#include <string.h>
-
 #include "handles.h"
 
 /* ==== One edge ======================================================================= */

@@ -19,7 +19,6 @@
 
 #include "luaheap.h"
 #include "options.h"
-#include "weak_lua.h"
 
 /* ==== Snapshots: reader.c ============================================================ */
 

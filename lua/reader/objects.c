@@ -2,8 +2,6 @@
 ** objects.c - Objects: fields, allocation sites, values.
 ** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 6).
 */
-#include <string.h>
-
 #include "handles.h"
 
 static const hr_object *check_object(lua_State *L) {

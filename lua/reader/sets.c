@@ -2,8 +2,6 @@
 ** sets.c - the biggest classes and objects, marks and epochs; sets of objects: why a set is alive,
 ** and what removing references would free.
 */
-#include <string.h>
-
 #include "handles.h"
 
 /* ==== Classes and objects in order =================================================== */

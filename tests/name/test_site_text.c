@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "luaheap.h"
-#include "name/site_text.h"
+#include "name/text.h"
 #include "sites.h"
 
 /* A table as a file has it: three frames, a host's own code, and a C function. Freed by the

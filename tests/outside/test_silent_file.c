@@ -28,7 +28,7 @@
 #include "folder.h"
 #include "luaheap_profile.h"
 #include "outside/outside.h"
-#include "profile/live_files.h"
+#include "profile/format.h"
 
 /* ==== The server ==================================================================== */
 

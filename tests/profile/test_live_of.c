@@ -23,7 +23,7 @@
 
 #include "base.h"
 #include "luaheap_profile.h"
-#include "profile/live_files.h"
+#include "profile/format.h"
 
 /* ==== The process =================================================================== */
 

@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
+#include "base.h"
 #include "expect.h"
 #include "folder.h"
 #include "forged_file.h"
 #include "read/record.h"
-#include "team.h"
 
 /* ==== The team ====================================================================== */
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
-#include "profile/live_files.h"
+#include "profile/format.h"
 #include "random_program.h"
 #include "scene.h"
 

@@ -11,7 +11,7 @@
 
 #include "forged_profile.h"
 #include "luaheap.h"
-#include "name/site_text.h"
+#include "name/text.h"
 #include "usage/answers.h"
 #include "usage/usage.h"
 

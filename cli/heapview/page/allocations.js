@@ -113,8 +113,6 @@ async function showSite(box, state) {
   }, "All sites")));
 }
 
-/* ==================================================================================== */
-
 function controls(root, state) {
   const {sort, by} = state.parameters;
   heapview.toolbar(root,
@@ -275,8 +273,6 @@ function inverted(tree) {
   }
   return root;
 }
-
-/* ==================================================================================== */
 
 const TYPE_OF_MAKER = {table: "table", growth: "table", concatenation: "string",
   function: "function", call: "thread", "C function": "userdata", host: "userdata"};

@@ -241,8 +241,6 @@ async function start() {
   show();
 }
 
-/* ==================================================================================== */
-
 state = parse(location.hash);
 Object.assign(heapview, {
   define, link, linkTo, parse, keep, go, change, keptParameters, snapshotNumber, busy,

@@ -98,8 +98,6 @@ async function ready() {
   heapview.busy(null);
 }
 
-/* ==================================================================================== */
-
 async function answerCarried(key) {
   const answer = await heapview.carriedAnswer(key);
   if (answer === null) throw notCarried();

@@ -129,8 +129,6 @@ tiles.definePage({
   draw
 });
 
-/* ==================================================================================== */
-
 /* A tree as frames, of references or of stacks. The root is on
 ** top, and each frame below the one that it hangs at, as wide as its bytes; what is left free below
 ** a frame are its own. A click makes a frame as wide as the picture, with those above it.
@@ -218,8 +216,6 @@ function widen(flame, node) {
   flame.focusOn(node);
 }
 
-/* ==================================================================================== */
-
 function fill(flame) {
   const width = Math.max(flame.box.clientWidth, 280);
   flame.frames = layOut(flame, width);
@@ -259,8 +255,6 @@ function mark(flame) {
     .classed("found", (frame) => flame.isSearched && flame.found.has(frame.node))
     .classed("faded", (frame) => flame.isSearched && !flame.found.has(frame.node));
 }
-
-/* ==================================================================================== */
 
 /* Draws into `element`, and again when its width is another one. */
 function drawFlame(element, tree, options) {

@@ -41,8 +41,6 @@ function showKeys() {
   if (!dialog.open) dialog.showModal();
 }
 
-/* ==================================================================================== */
-
 function press(event) {
   if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey) return;
   if (!heapview.overview || document.querySelector("dialog[open]")) return;

@@ -270,8 +270,6 @@ function onCanvasKey(view, event) {
   event.preventDefault();
 }
 
-/* ==================================================================================== */
-
 /* The object that was asked for is marked. */
 function markObject(view) {
   const row = view.answer.list.find((one) => one.address === view.state.parameters.at);
@@ -367,8 +365,6 @@ function legend(view) {
   }
   return list;
 }
-
-/* ==================================================================================== */
 
 function description(view) {
   const {answer} = view;

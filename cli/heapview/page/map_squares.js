@@ -186,6 +186,4 @@ function toSvg(squares, place, options) {
   return `${new XMLSerializer().serializeToString(svg)}\n`;
 }
 
-/* ==================================================================================== */
-
 heapview.squares = {planes, layout, dominant, look, draw, toSvg};

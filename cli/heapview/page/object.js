@@ -169,8 +169,6 @@ async function showTab(root, state) {
   await heapview.attempt(panel, () => chosen.show(panel, state));
 }
 
-/* ==================================================================================== */
-
 async function showObject(root, state) {
   const {at} = state.parameters;
   if (at === "root") {
@@ -273,8 +271,6 @@ function rowOf(field) {
       bytesOf(field.shallow_bytes), bytesOf(field.retained_bytes)]
   };
 }
-
-/* ==================================================================================== */
 
 function filterForm(state) {
   const input = make("input", {type: "search", value: state.parameters.filter || "",
@@ -395,8 +391,6 @@ async function showPicture(root, state) {
   root.append(make("div", {class: "toolbar"}, heapview.saveButton(() => svg, `paths-to-${at}`)),
     make("div", {class: "drawing", tabindex: 0, role: "region", "aria-label": "Picture"}, svg));
 }
-
-/* ==================================================================================== */
 
 async function showIndependent(root, state) {
   const {told} = await askAbout("independent", {at: state.parameters.at});

@@ -180,8 +180,6 @@ function press(event) {
   if (event.key !== "Tab") event.preventDefault();
 }
 
-/* ==================================================================================== */
-
 function start(overview) {
   if (overview.snapshots.length === 0) return;
   list = make("ul", {id: "found", role: "listbox", "aria-label": "Objects", hidden: true});

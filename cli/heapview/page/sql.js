@@ -156,7 +156,5 @@ async function show(root, state) {
   await answerIn(place, query);
 }
 
-/* ==================================================================================== */
-
 heapview.define({name: "sql", title: "SQL", show,
   lead: "Any other question: the tables of heapsql, which can be read and not changed."});

@@ -94,8 +94,6 @@ function filter(table, only) {
     make("label", {class: "control"}, make("span", {}, "Only rows that have"), field), told);
 }
 
-/* ==================================================================================== */
-
 /* Where the class of a row is its name alone, it leads to that class, too. */
 function linked(table, column, cell) {
   const isClass = column.key === "class" || (table.linksClasses && column.heading === "class");
@@ -166,8 +164,6 @@ function fit(box) {
 }
 
 const observer = new ResizeObserver((entries) => entries.forEach((entry) => fit(entry.target)));
-
-/* ==================================================================================== */
 
 /* {caption, columns: [{heading, kind, meaning}], rows: [{cells: [{text, value, link}], style,
 ** below: [part], depth}], hidden, rest, isFixed, actions(row, columns), order: {at, turn,

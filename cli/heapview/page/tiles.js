@@ -199,8 +199,6 @@ function asTable(answer, linkOf) {
   });
 }
 
-/* ==================================================================================== */
-
 /* So much of a text as fits in some pixels; "": not enough to be of use. */
 const ruler = document.createElement("canvas").getContext("2d");
 function fitted(text, width, font) {
@@ -376,8 +374,6 @@ function definePage(page) {
   heapview.tellKeys(name, "Enter, Escape", "zooms in, zooms out");
   heapview.define({name, title, lead, show});
 }
-
-/* ==================================================================================== */
 
 heapview.tiles = {
   definePage, goTo, zoomTo, zoomOut, choose, legendOf, treeOf, eachNode, typeOf, describe, objectOf,

@@ -177,8 +177,6 @@ function tableOf(view) {
   return heapview.table({caption: "Bytes by when they were allocated", columns, rows});
 }
 
-/* ==================================================================================== */
-
 /* An answer in a part of the page of its own: where it cannot be had, the others can. */
 function addAnswer(root, id, title, fill) {
   const section = make("section", {class: "answer", id}, make("h3", {}, title));
@@ -302,8 +300,6 @@ function drawSeries(box, answer, layers) {
   drawSnapshots(svg, answer, x, width, height);
   box.replaceChildren(svg.node());
 }
-
-/* ==================================================================================== */
 
 function seriesTable(answer, layers) {
   const columns = [{heading: "verdict", kind: "text"}].concat(

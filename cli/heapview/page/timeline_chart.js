@@ -59,8 +59,6 @@ function letterPlace(chart, part) {
     y: (y(part.from[best]) + y(part.to[best])) / 2};
 }
 
-/* ==================================================================================== */
-
 /* A jag at the top of each bin that is cut, and where most room is between two of them how high
 ** the highest is: below the jags, where that is more than there is room for. */
 function drawCuts(chart) {
@@ -247,8 +245,6 @@ function addSurface(chart) {
     .on("blur", () => pointAt(chart, null))
     .on("keydown", () => press(chart, d3.event));
 }
-
-/* ==================================================================================== */
 
 /* Draws into `box`; `layers` are those of the answer, dressed, `off` the letters of those that
 ** are hidden; with `isWhole` no bin is cut. Returns the chart: {svg, x, y, answer, cut, ...}. */
@@ -476,8 +472,6 @@ function settle(brush) {
   brush.settled = brush.ends.slice();
   if (!isSame) brush.chosen(brush.ends);
 }
-
-/* ==================================================================================== */
 
 /* On the chart itself a new interval begins. */
 function dragNew(brush) {

@@ -119,8 +119,6 @@ function further() {
       make("dd", {}, page.lead)])));
 }
 
-/* ==================================================================================== */
-
 /* Of an interval that somebody brushed the question is what of it lives; of another snapshot than
 ** the last one, what that alone tells. */
 function questions(state) {
@@ -256,8 +254,6 @@ function causes(list) {
   }
   return boxes.slice(0, MOST_BOXES);
 }
-
-/* ==================================================================================== */
 
 function actionsOf(address, name) {
   if (address) {
