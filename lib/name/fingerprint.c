@@ -181,7 +181,7 @@ static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
 static bool print_spot_of_any(const lh_folds *folds, size_t i, lh_printed *out) {
   const lh_folder *folder = &folds->folder;
   lh_spot spot = folds->spots[i];
-  *out = (lh_printed){LH_NO_PRINT, LH_NO_PRINT, 0};
+  *out = (lh_printed){LH_NO_PRINT, LH_NO_PRINT, spot.objects};
   if (spot.class_index == UINT32_MAX) return true;
   lh_type type = folder->snapshot->classes->list[spot.class_index].visible.type;
   uint32_t place = folder->states[spot.state].place;
@@ -204,7 +204,6 @@ int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh
   lh_printed *list = folds ? lh_alloc(folds->n_spots, sizeof *list) : NULL;
   bool ok = list != NULL;
   for (size_t i = 0; ok && i < folds->n_spots; i++) ok = print_spot_of_any(folds, i, &list[i]);
-  for (size_t i = 1; ok && i < folds->n; i++) list[folds->spot[folds->order[i]]].objects++;
   *out = ok ? list : NULL;
   *n = ok ? folds->n_spots : 0;
   if (!ok) lh_free(list);

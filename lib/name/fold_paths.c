@@ -58,42 +58,37 @@ static uint32_t count_values(walk *w, lh_id table) {
 /* The object whose row is read. */
 typedef struct source {
   lh_id id;
-  uint32_t spot;
+  uint32_t spot, most_values;
   lh_key_sense sense; /* of its keys */
+  bool is_common;     /* recent steps may lead from it */
+  bool is_counted;    /* n_values is known, and n_alike */
   uint32_t n_values;
-  bool is_common; /* recent steps may lead from it */
 } source;
 
-/* Records are many and small; with fewer values than a map has, no count is needed. */
-static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
-  uint32_t n_edges = s->first_edge[id + 1] - s->first_edge[id];
-  return n_edges >= 2 * LH_LEAST_ALIKE; /* a key and a value each */
-}
-
-static inline source source_at(walk *w, lh_id id) {
+static inline source source_at(const walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
-  const lh_classes *classes = s->classes;
-  source from = {.id = id,
-                 .spot = w->folds->spot[id],
-                 .sense = LH_KEYS_MEAN,
-                 .is_common = classes->of[id] != UINT32_MAX};
-  if (!from.is_common || (s->kind[id] & LH_KIND_TYPE) != LH_TYPE_TABLE) return from;
-  from.sense = lh_key_sense_of(s, id);
-  if (from.sense != LH_KEYS_DEPEND) return from;
-  if (has_edges_of_map(s, id))
-    from.n_values = count_values(w, id);
-  else
-    from.sense = LH_KEYS_MEAN;
+  source from = {
+      .id = id,
+      .spot = w->folds->spot[id],
+      .most_values = (s->first_edge[id + 1] - s->first_edge[id]) / 2, /* each has a key */
+      .sense = LH_KEYS_MEAN,
+      .is_common = s->classes->of[id] != UINT32_MAX};
+  if (from.is_common && (s->kind[id] & LH_KIND_TYPE) == LH_TYPE_TABLE)
+    from.sense = lh_key_sense_of(s, id);
   return from;
 }
 
-static inline bool is_any_key(const walk *w, const source *from, uint32_t e) {
+/* Records are many and small: for most, no key would vary even if all values were alike, so the
+** values are not counted. */
+static inline bool is_any_key(walk *w, source *from, uint32_t e) {
   const lh_snapshot *s = w->snapshot;
   if (from->sense != LH_KEYS_DEPEND) return from->sense == LH_KEYS_VARY;
-  if (!lh_is_keyed_object(s, e)) return false;
+  if (from->most_values < LH_LEAST_ALIKE || !lh_is_keyed_object(s, e)) return false;
   uint32_t class_index = s->classes->of[s->edge[e]];
-  return class_index != UINT32_MAX &&
-         lh_keys_vary(s, class_index, w->n_alike[class_index], from->n_values);
+  if (!lh_keys_vary(s, class_index, from->most_values, from->most_values)) return false;
+  if (!from->is_counted) from->n_values = count_values(w, from->id);
+  from->is_counted = true;
+  return lh_keys_vary(s, class_index, w->n_alike[class_index], from->n_values);
 }
 
 /* ==== Spots ========================================================================== */
@@ -105,7 +100,8 @@ static uint32_t spot_of_state(walk *w, uint32_t state, uint32_t class_index) {
   if (!spot || *spot != LH_NO_NUMBER) return spot ? *spot : LH_NO_NUMBER;
   if (!lh_grow(&folds->spots, folds->n_spots, &folds->capacity, sizeof *folds->spots))
     return LH_NO_NUMBER;
-  folds->spots[folds->n_spots] = (lh_spot){state, class_index};
+  folds->spots[folds->n_spots] = (lh_spot){
+      .state = state, .class_index = class_index, .is_open = lh_is_open(&folds->folder, state)};
   return *spot = (uint32_t)folds->n_spots++;
 }
 
@@ -154,7 +150,7 @@ static uint32_t fold_new(walk *w, const source *from, uint32_t e, bool any_key, 
   return fold_edge(w, from->spot, &edge, any_key);
 }
 
-static inline uint32_t spot_behind(walk *w, const source *from, uint32_t e) {
+static inline uint32_t spot_behind(walk *w, source *from, uint32_t e) {
   const lh_snapshot *s = w->snapshot;
   bool any_key = is_any_key(w, from, e);
   uint64_t step = from->is_common ? step_in_row(s, from->id, e, any_key) : 0;
@@ -178,20 +174,28 @@ static inline uint32_t next_on_path(const lh_snapshot *s, uint32_t e, uint32_t e
   return e;
 }
 
+/* Puts an object at a spot. */
+static inline bool fill_spot(walk *w, const source *from, uint32_t e, uint32_t number) {
+  lh_folds *folds = w->folds;
+  lh_id target = w->snapshot->edge[e];
+  if (number == LH_NO_NUMBER) return false;
+  lh_spot *spot = &folds->spots[number];
+  folds->order[folds->n++] = target;
+  folds->spot[target] = number;
+  spot->objects++;
+  return !spot->is_open ||
+         lh_meet_key(&folds->met, &folds->folder, folds->spots[from->spot].state, spot->state, e);
+}
+
 static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
-  lh_folds *folds = w->folds;
   uint32_t end = s->first_edge[id + 1], e = next_on_path(s, s->first_edge[id], end);
   if (e == end) return true;
   source from = source_at(w, id);
   bool ok = true;
   for (; ok && e < end; e = next_on_path(s, e + 1, end)) {
-    lh_id target = s->edge[e];
-    if (w->marks && !w->marks[target]) continue;
-    uint32_t spot = spot_behind(w, &from, e);
-    folds->order[folds->n++] = target;
-    folds->spot[target] = spot;
-    ok = spot != LH_NO_NUMBER;
+    if (w->marks && !w->marks[s->edge[e]]) continue;
+    ok = fill_spot(w, &from, e, spot_behind(w, &from, e));
   }
   while (w->n_counted > 0) w->n_alike[w->counted[--w->n_counted]] = 0;
   return ok;
@@ -216,7 +220,7 @@ static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8
 
 static void free_folds(lh_folds *folds) {
   lh_folder_free(&folds->folder);
-  LH_FREE_ALL(folds->spots, folds->spot, folds->order, folds);
+  LH_FREE_ALL(folds->spots, folds->spot, folds->order, folds->met.list, folds);
 }
 
 lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
@@ -265,9 +269,11 @@ bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n
     for (lh_id id = ids[i], parent; ok && id != LH_ROOT; id = parent) {
       if (is_met[id / 64] >> id % 64 & 1) break;
       is_met[id / 64] |= UINT64_C(1) << id % 64;
+      const lh_spot *spot = lh_spot_at(folds, id);
       parent = lh_naming_parent(s, id);
-      ok = lh_meet_key(met, folder, lh_spot_at(folds, parent)->state, lh_spot_at(folds, id)->state,
-                       s->parent_edge[id]);
+      if (spot->is_open)
+        ok = lh_meet_key(met, folder, lh_spot_at(folds, parent)->state, spot->state,
+                         s->parent_edge[id]);
     }
   lh_free(is_met);
   return ok;

@@ -240,25 +240,24 @@ static bool number_spot(numberer *m, const lh_met *met, lh_spot spot, size_t i,
 
 bool lh_number_spots(const lh_snapshot *snapshot, lh_spot_numbers *out) {
   lh_folds *folds = lh_folds_of(snapshot);
-  lh_met met = {.keeps_links = true};
   numberer m;
   bool ok = folds && begin(&m, &folds->folder);
   if (!ok) return false;
+  lh_met met = folds->met;
+  met.keeps_links = true;
+  met.several = m.several;
   out->n_spots = folds->n_spots;
-  out->objects = lh_alloc_zeroed(folds->n_spots, sizeof *out->objects);
+  out->objects = lh_alloc(folds->n_spots, sizeof *out->objects);
   out->first = lh_alloc(folds->n_spots + 1, sizeof *out->first);
   out->first_vague = lh_alloc(folds->n_spots, sizeof *out->first_vague);
-  ok = out->objects && out->first && out->first_vague &&
-       lh_meet_keys(&met, folds, folds->order + 1, folds->n - 1);
-  met.several = m.several;
+  ok = out->objects && out->first && out->first_vague;
   for (size_t i = 0; ok && i < folds->n_spots; i++) {
     out->first[i] = out->first_vague[i] = out->n;
+    out->objects[i] = folds->spots[i].objects;
     if (folds->spots[i].class_index != UINT32_MAX)
       ok = number_spot(&m, &met, folds->spots[i], i, out);
   }
-  for (size_t i = 1; ok && i < folds->n; i++) out->objects[folds->spot[folds->order[i]]]++;
   if (ok) out->first[folds->n_spots] = out->n;
-  lh_free(met.list);
   return ok;
 }
 
