@@ -95,11 +95,12 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
 /* Flags the reachable new objects, but counts luaheap's (flagged before) and the call's as left. */
 static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *flags, lh_diff *diff) {
   const lh_id *call = window->call;
+  lh_id without_age = window->a ? c->list_first[LH_LIST_TOBEFNZ] : c->n + 1;
   lh_window with_call = *window;
   with_call.call[0] = with_call.call[1] = LH_NO_OBJECT;
   for (lh_id id = 1; id <= c->n; id++) {
+    bool may_be = lh_in_ranges(window->allocated, id) || id >= without_age;
     bool is_left = flags[id] || id == call[0] || id == call[1];
-    bool may_be = window->a || lh_in_ranges(window->allocated, id);
     bool is_new =
         may_be && lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(&with_call, id);
     flags[id] = is_new && !is_left;
@@ -312,6 +313,8 @@ static int compare_objects(lh_three *three, side sides[SIDES], lh_diff *diff, lh
   lh_snapshot *b = three->b, *c = three->c;
   lh_window window = {.a = three->a, .b = b, .c = c, .since = three->a_in_c};
   window.until = b ? three->b_in_c : lh_mark_count(c);
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
+    window.allocated[list] = lh_younger_than(c, list, window.since);
   lh_find_call(c, window.call);
   diff->passed_as_old[0] = lh_passed_as_old(c, three->a_in_c);
   if (b) diff->passed_as_old[1] = lh_passed_as_old(c, three->b_in_c);
