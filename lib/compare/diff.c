@@ -222,7 +222,7 @@ static uint64_t weight_of(const lh_diff_group *group) {
 /* What is counted at the places of groups. */
 typedef struct counts {
   lh_at_place *at;
-  uint32_t *row_of; /* by spot, or object */
+  uint32_t *row_of; /* by spot */
   bool *is_vague;   /* by place */
 } counts;
 
@@ -414,21 +414,21 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
 
 /* At the places of the rows, and at all like places. */
 static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
-                      counts *c, lh_error *error) {
+                      lh_at_place *at, lh_error *error) {
   lh_diff *diff = &whole->visible;
-  int code = lh_count_at_places(snapshot, (const lh_print *)whole->places, whole->n_places, span_of,
-                                c->at, error);
+  size_t n = whole->n_places;
+  int code = lh_count_at_places(snapshot, (const lh_print *)whole->places, n, span_of, at, error);
   if (code) return code;
-  add_up_alike(whole, c->at);
+  add_up_alike(whole, at);
   for (size_t i = 0; i < diff->n_groups; i++)
-    memcpy(diff->groups[i].type_ages, c->at[diff->groups[i].place].objects,
+    memcpy(diff->groups[i].type_ages, at[diff->groups[i].place].objects,
            sizeof diff->groups[i].type_ages);
-  code = lh_count_in_rows(snapshot, c->row_of, whole->n_places, span_of, c->at, error);
+  code = lh_count_in_rows(&whole->told, snapshot, span_of, at, n, error);
   if (code) return code;
-  add_up_alike(whole, c->at);
+  add_up_alike(whole, at);
   for (size_t i = 0; i < diff->n_groups; i++) {
     lh_diff_group *group = &diff->groups[i];
-    const lh_at_place *found = &c->at[group->place];
+    const lh_at_place *found = &at[group->place];
     memcpy(group->ages, found->objects, sizeof found->objects);
     group->bytes_of_all = found->bytes;
   }
@@ -437,12 +437,10 @@ static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_di
 
 static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_error *error) {
-  counts c;
-  bool ok = begin_counts(&c, whole, (size_t)snapshot->n + 1) &&
-            lh_rows_of_objects(&whole->told, snapshot, c.row_of);
-  int code = ok ? count_both(snapshot, span_of, whole, &c, error)
+  lh_at_place *at = lh_alloc(whole->n_places, sizeof *at);
+  int code = at ? count_both(snapshot, span_of, whole, at, error)
                 : lh_fail_memory(error, "counting what is at a place");
-  free_counts(&c);
+  lh_free(at);
   return code;
 }
 

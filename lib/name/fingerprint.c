@@ -224,27 +224,21 @@ bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *pri
   return ok;
 }
 
-/* f->below: the wanted place nearest above each object, in the dominator tree. place_of: by object,
-** or by spot. */
-static void add_up(finder *f, const uint32_t *place_of, bool by_object, const uint8_t *span_of,
-                   lh_at_place *out) {
-  f->below[LH_ROOT] = LH_NO_NUMBER;
-  for (size_t i = 1; i < f->folds->n; i++) {
-    lh_id id = f->folds->order[i];
-    uint32_t above = f->below[f->snapshot->idom[id]],
-             at = place_of[by_object ? id : f->folds->spot[id]];
-    f->below[id] = at == LH_NO_NUMBER ? above : at;
-    if (at == LH_NO_NUMBER) continue;
-    out[at].objects[span_of[id]]++;
-    if (at != above) out[at].bytes += lh_retained_bytes(f->snapshot, id);
-  }
+bool lh_tally_begin(lh_tally *tally, const lh_snapshot *snapshot, const uint8_t *span_of,
+                    lh_at_place *rows, size_t n_rows) {
+  uint32_t *below = lh_alloc((size_t)snapshot->n + 1, sizeof *below);
+  *tally = (lh_tally){.snapshot = snapshot, .span_of = span_of, .rows = rows, .below = below};
+  if (!below) return false;
+  below[LH_ROOT] = LH_NO_NUMBER;
+  if (n_rows > 0) memset(rows, 0, n_rows * sizeof *rows);
+  return true;
 }
 
-static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_of) {
+static bool find_wanted(const lh_folds *folds, const lh_map *wanted, uint32_t *place_of) {
   bool ok = true;
-  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
+  for (size_t i = 0; ok && i < folds->n_spots; i++) {
     lh_printed printed;
-    ok = print_spot_of_any(f->folds, i, &printed);
+    ok = print_spot_of_any(folds, i, &printed);
     place_of[i] = place_of_printed(wanted, &printed);
   }
   return ok;
@@ -252,29 +246,18 @@ static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_o
 
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error) {
-  finder f;
+  const lh_folds *folds = lh_folds_of(snapshot);
+  lh_tally tally = {0};
   lh_map wanted = {0};
-  int code = begin_finder(&f, snapshot, error);
-  if (code != LH_OK) return code;
-  uint32_t *place_of = lh_alloc(f.folds->n_spots, sizeof *place_of);
-  bool ok = place_of && number_places(&wanted, prints, n) && find_wanted(&f, &wanted, place_of);
-  if (n > 0) memset(out, 0, n * sizeof *out);
-  if (ok) add_up(&f, place_of, false, span_of, out);
+  uint32_t *place_of = folds ? lh_alloc(folds->n_spots, sizeof *place_of) : NULL;
+  bool ok = place_of && lh_tally_begin(&tally, snapshot, span_of, out, n) &&
+            number_places(&wanted, prints, n) && find_wanted(folds, &wanted, place_of);
+  for (size_t i = 1; ok && i < folds->n; i++)
+    lh_tally_add(&tally, folds->order[i], place_of[folds->spot[folds->order[i]]]);
   for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
   lh_map_free(&wanted);
-  LH_FREE_ALL(place_of, f.below);
+  LH_FREE_ALL(place_of, tally.below);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
-}
-
-int lh_count_in_rows(lh_snapshot *snapshot, const uint32_t *place_of, size_t n,
-                     const uint8_t *span_of, lh_at_place *out, lh_error *error) {
-  finder f;
-  int code = begin_finder(&f, snapshot, error);
-  if (code != LH_OK) return code;
-  if (n > 0) memset(out, 0, n * sizeof *out);
-  add_up(&f, place_of, true, span_of, out);
-  lh_free(f.below);
-  return LH_OK;
 }
 
 /* ==== Older fingerprints ============================================================= */
