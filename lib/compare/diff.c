@@ -110,15 +110,21 @@ static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *fla
   }
 }
 
-static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh_error *error) {
+/* NULL: out of memory. */
+static uint8_t *find_new(lh_snapshot *c, const lh_window *window, lh_diff *diff) {
   uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
-  bool ok = new_ones && lh_mark_luaheap(c, new_ones, 1);
-  if (ok) flag_new(c, window, new_ones, diff);
-  int code = ok ? lh_diff_groups(c, new_ones, true, (lh_whole_diff *)diff, error)
-                : lh_fail_memory(error, "looking for new objects");
-  if (!code && window->a) code = lh_diff_made(window, new_ones, diff, error);
+  if (new_ones && lh_mark_luaheap(c, new_ones, 1)) {
+    flag_new(c, window, new_ones, diff);
+    return new_ones;
+  }
   lh_free(new_ones);
-  return code;
+  return NULL;
+}
+
+static int add_groups(lh_snapshot *c, const lh_window *window, const uint8_t *new_ones,
+                      lh_diff *diff, lh_error *error) {
+  int code = lh_diff_groups(c, new_ones, true, (lh_whole_diff *)diff, error);
+  return !code && window->a ? lh_diff_made(window, new_ones, diff, error) : code;
 }
 
 static int prepare(lh_snapshot *snapshot, lh_error *error) {
@@ -180,9 +186,16 @@ static int prepare_all(side sides[SIDES], lh_error *error) {
   return LH_OK;
 }
 
-static void free_sides(side sides[SIDES]) {
+static void drop_analyses(side sides[SIDES]) {
   for (int i = 0; i < SIDES; i++) {
     if (sides[i].is_dropped) lh_forget_analysis(sides[i].snapshot);
+    sides[i].is_dropped = false;
+  }
+}
+
+static void free_sides(side sides[SIDES]) {
+  drop_analyses(sides);
+  for (int i = 0; i < SIDES; i++) {
     lh_free(sides[i].printed);
     lh_spot_numbers_free(&sides[i].numbers);
   }
@@ -318,8 +331,12 @@ static int compare_objects(lh_three *three, side sides[SIDES], lh_diff *diff, lh
   lh_find_call(c, window.call);
   diff->passed_as_old[0] = lh_passed_as_old(c, three->a_in_c);
   if (b) diff->passed_as_old[1] = lh_passed_as_old(c, three->b_in_c);
-  int code = add_groups(c, &window, diff, error);
+  uint8_t *new_ones = find_new(c, &window, diff);
+  int code = new_ones ? LH_OK : lh_fail_memory(error, "looking for new objects");
   if (!code && b) code = lh_diff_grown(three, diff, error);
+  if (!code && b) drop_analyses(sides);
+  if (!code) code = add_groups(c, &window, new_ones, diff, error);
+  lh_free(new_ones);
   if (!code && b) code = weigh(sides, (lh_whole_diff *)diff, error);
   return code ? code : number_causes(c, diff, error);
 }
@@ -377,7 +394,10 @@ int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out,
   lh_window window = {0};
   lh_objects_in(snapshot, interval, window.allocated);
   int code = begin_one(snapshot, &window, out, error);
-  if (!code) code = add_groups(snapshot, &window, *out, error);
+  uint8_t *new_ones = code ? NULL : find_new(snapshot, &window, *out);
+  if (!code && !new_ones) code = lh_fail_memory(error, "looking for new objects");
+  if (!code) code = add_groups(snapshot, &window, new_ones, *out, error);
+  lh_free(new_ones);
   return finish(code ? code : number_causes(snapshot, *out, error), out);
 }
 

@@ -280,9 +280,10 @@ int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_wh
   bool ok = find_tops(&g);
   lh_id *ids = list_new(c, new_ones, diff);
   int code = ok && ids && make_groups(&g, ids, diff->objects, whole) ? LH_OK : LH_EMEMORY;
+  LH_FREE_ALL(g.top, g.is_top, g.tops, g.holders, g.groups, g.n_tops_at, g.into, g.alike);
+  lh_places_free(&g.places);
   if (!code && together && diff->objects > 0)
     code = lh_retained_together(c, ids, diff->objects, &diff->retained_bytes, NULL, error);
-  LH_FREE_ALL(ids, g.top, g.is_top, g.tops, g.holders, g.groups, g.n_tops_at, g.into, g.alike);
-  lh_places_free(&g.places);
+  lh_free(ids);
   return code == LH_EMEMORY ? lh_fail_memory(error, "grouping the new objects") : code;
 }

@@ -49,16 +49,21 @@ bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64
   return print_of(&text, identity, fingerprint);
 }
 
-static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
-                       lh_prints *prints) {
+bool lh_folded_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                           lh_print fingerprint) {
   lh_text module = {0};
-  bool is_module = lh_fold_module(&module, class);
-  char *name = is_module ? lh_text_finish(&module) : NULL;
-  bool ok = (name || !is_module) &&
-            lh_fingerprint(class, name ? name : stable_name, identity, prints->folded);
-  print_any(class->visible.type, identity, prints->any_folded);
+  if (!lh_fold_module(&module, class))
+    return lh_fingerprint(class, stable_name, identity, fingerprint);
+  char *name = lh_text_finish(&module);
+  bool ok = name && lh_fingerprint(class, name, identity, fingerprint);
   lh_free(name);
   return ok;
+}
+
+static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                       lh_prints *prints) {
+  print_any(class->visible.type, identity, prints->any_folded);
+  return lh_folded_fingerprint(class, stable_name, identity, prints->folded);
 }
 
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,

@@ -94,6 +94,10 @@ bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                     lh_print fingerprint);
 
+/* The same with * for the numbers in the name of a module's class. */
+bool lh_folded_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                           lh_print fingerprint);
+
 /* For one class, and for any class of the type. folded: with * for numbers, or "" if none. */
 typedef struct lh_prints {
   lh_print exact, folded;

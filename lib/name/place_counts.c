@@ -59,16 +59,12 @@ static const seed *seed_of_class(numberer *m, uint32_t class_index) {
   const lh_class_entry *class = &classes->list[class_index];
   const char *stable = classes->texts.texts[class->stable];
   seed *known = &m->classes[class_index];
-  lh_print print, without;
-  lh_text module = {0};
+  lh_print print, folded;
   if (known->own != 0) return known;
-  bool is_module = lh_fold_module(&module, class);
-  char *name = is_module ? lh_text_finish(&module) : NULL;
-  bool ok = (name || !is_module) && lh_fingerprint(class, stable, 0, print) &&
-            lh_fingerprint(class, name ? name : stable, 0, without);
-  if (ok) *known = (seed){hash_text(print), hash_text(without)};
-  lh_free(name);
-  return ok ? known : NULL;
+  if (!lh_fingerprint(class, stable, 0, print) || !lh_folded_fingerprint(class, stable, 0, folded))
+    return NULL;
+  *known = (seed){hash_text(print), hash_text(folded)};
+  return known;
 }
 
 static const seed *seed_of_type(const numberer *m, uint32_t class_index) {
