@@ -44,6 +44,11 @@ static bool is_older(const lh_snapshot *s, lh_id id, lh_list list, uint32_t mark
   return mark >= s->n_marks || s->mark_ids[mark][list] <= id;
 }
 
+lh_id_range lh_younger_than(const lh_snapshot *s, lh_list list, uint32_t mark) {
+  lh_id first = s->list_first[list];
+  return (lh_id_range){first, mark < s->n_marks ? s->mark_ids[mark][list] : first};
+}
+
 lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier, uint32_t mark,
                       uint32_t *distance) {
   lh_list list = lh_list_of(later, id);

@@ -175,12 +175,12 @@ static bool name_place(lh_ladder *ladder, lh_known_place *place, uint32_t name) 
           make_text(ladder, lh_map_get(&ladder->differing, place->numbers)));
 }
 
-static bool name_places(census *c, const lh_met *met) {
+static bool name_places(census *c) {
   lh_ladder *ladder = c->ladder;
   lh_folder *folder = &c->folds->folder;
   for (size_t i = 0; i < c->folds->n_spots; i++) {
     if (c->place[i][0] == LH_NO_NUMBER && c->place[i][1] == LH_NO_NUMBER) continue;
-    uint32_t own = lh_place_with_keys(folder, met, c->folds->spots[i].state);
+    uint32_t own = lh_place_with_keys(folder, &c->folds->met, c->folds->spots[i].state);
     if (own == LH_NO_NUMBER) return false;
     uint32_t name = lh_place_copy(&ladder->tree, folder->tree, own, 0);
     for (int shared = 0; shared < 2; shared++)
@@ -192,16 +192,14 @@ static bool name_places(census *c, const lh_met *met) {
 }
 
 static bool take_census(census *c) {
-  lh_met met = {0};
   c->folds = lh_folds_of(c->snapshot);
   if (!c->folds) return false;
   c->vertex = lh_alloc_zeroed((size_t)c->snapshot->n + 1, sizeof *c->vertex);
   c->place = (uint32_t(*)[2])lh_numbers_of_spots(c->folds, 2);
   bool ok = c->vertex && c->place && map_classes(c);
   for (size_t i = 1; ok && i < c->folds->n; i++) ok = add_to_vertex(c, c->folds->order[i]);
-  ok = ok && lh_meet_keys(&met, c->folds, c->folds->order + 1, c->folds->n - 1) &&
-       name_places(c, &met);
-  LH_FREE_ALL(met.list, c->vertex, c->place, c->row_of);
+  ok = ok && name_places(c);
+  LH_FREE_ALL(c->vertex, c->place, c->row_of);
   return ok;
 }
 

@@ -67,7 +67,8 @@ typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
   uint32_t since; /* index of a mark in c; new objects are younger */
   uint32_t until; /* index of a mark in c; new objects are older; the number of marks: no limit */
-  lh_id_range allocated[2]; /* if `a` is NULL: lh_objects_in, and no marks are used */
+  lh_id_range allocated[2]; /* on allgc and finobj: younger than `since`; if `a` is NULL,
+                               lh_objects_in, and no marks are used */
   lh_id call[2];            /* in c: lh_find_call */
   uint32_t from_a, from_b;  /* distances of lh_earlier_self */
 } lh_window;
@@ -75,6 +76,9 @@ typedef struct lh_window {
 /* Finds the arguments of the call heap.snapshot(name, options) that took the snapshot, if only the
 ** call retains them; else LH_NO_OBJECT. They are no part of the program. */
 void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]);
+
+/* Objects on allgc or finobj outside this range are older than the mark. */
+lh_id_range lh_younger_than(const lh_snapshot *snapshot, lh_list list, uint32_t mark);
 
 /* True if object `id` of c was allocated in the window. */
 bool lh_is_new(lh_window *window, lh_id id);
@@ -114,6 +118,7 @@ typedef struct lh_grouping {
   lh_snapshot *c;
   const uint8_t *new_ones; /* by object */
   lh_id *top;              /* by object: its highest new dominator or itself; LH_ROOT: none */
+  uint64_t *is_top;        /* a bit an object: all edges of c are looked up in it */
   lh_id *tops;
   size_t n_tops;
   lh_id *holders; /* objects that refer to the top of another object, in ascending order */
@@ -125,6 +130,10 @@ typedef struct lh_grouping {
   uint32_t *into;        /* by group: the group that counts it, or itself */
   uint32_t *alike;       /* by group: the group of the same objects, or itself */
 } lh_grouping;
+
+static inline bool lh_is_top(const lh_grouping *g, lh_id id) {
+  return g->is_top[id / 64] >> id % 64 & 1;
+}
 
 static inline uint32_t lh_group_at(const lh_grouping *g, lh_id top) {
   return g->into[lh_place_of(&g->places, top)];

@@ -94,11 +94,12 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
 /* Flags the reachable new objects, but counts luaheap's (flagged before) and the call's as left. */
 static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *flags, lh_diff *diff) {
   const lh_id *call = window->call;
+  lh_id without_age = window->a ? c->list_first[LH_LIST_TOBEFNZ] : c->n + 1;
   lh_window with_call = *window;
   with_call.call[0] = with_call.call[1] = LH_NO_OBJECT;
   for (lh_id id = 1; id <= c->n; id++) {
+    bool may_be = lh_in_ranges(window->allocated, id) || id >= without_age;
     bool is_left = flags[id] || id == call[0] || id == call[1];
-    bool may_be = window->a || lh_in_ranges(window->allocated, id);
     bool is_new =
         may_be && lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(&with_call, id);
     flags[id] = is_new && !is_left;
@@ -108,15 +109,21 @@ static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *fla
   }
 }
 
-static int add_groups(lh_snapshot *c, const lh_window *window, lh_diff *diff, lh_error *error) {
+/* NULL: out of memory. */
+static uint8_t *find_new(lh_snapshot *c, const lh_window *window, lh_diff *diff) {
   uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
-  bool ok = new_ones && lh_mark_luaheap(c, new_ones, 1);
-  if (ok) flag_new(c, window, new_ones, diff);
-  int code = ok ? lh_diff_groups(c, new_ones, true, (lh_whole_diff *)diff, error)
-                : lh_fail_memory(error, "looking for new objects");
-  if (!code && window->a) code = lh_diff_made(window, new_ones, diff, error);
+  if (new_ones && lh_mark_luaheap(c, new_ones, 1)) {
+    flag_new(c, window, new_ones, diff);
+    return new_ones;
+  }
   lh_free(new_ones);
-  return code;
+  return NULL;
+}
+
+static int add_groups(lh_snapshot *c, const lh_window *window, const uint8_t *new_ones,
+                      lh_diff *diff, lh_error *error) {
+  int code = lh_diff_groups(c, new_ones, true, (lh_whole_diff *)diff, error);
+  return !code && window->a ? lh_diff_made(window, new_ones, diff, error) : code;
 }
 
 static int prepare(lh_snapshot *snapshot, lh_error *error) {
@@ -178,9 +185,16 @@ static int prepare_all(side sides[SIDES], lh_error *error) {
   return LH_OK;
 }
 
-static void free_sides(side sides[SIDES]) {
+static void drop_analyses(side sides[SIDES]) {
   for (int i = 0; i < SIDES; i++) {
     if (sides[i].is_dropped) lh_forget_analysis(sides[i].snapshot);
+    sides[i].is_dropped = false;
+  }
+}
+
+static void free_sides(side sides[SIDES]) {
+  drop_analyses(sides);
+  for (int i = 0; i < SIDES; i++) {
     lh_free(sides[i].printed);
     lh_spot_numbers_free(&sides[i].numbers);
   }
@@ -220,7 +234,7 @@ static uint64_t weight_of(const lh_diff_group *group) {
 /* What is counted at the places of groups. */
 typedef struct counts {
   lh_at_place *at;
-  uint32_t *row_of; /* by spot, or object */
+  uint32_t *row_of; /* by spot */
   bool *is_vague;   /* by place */
 } counts;
 
@@ -311,11 +325,17 @@ static int compare_objects(lh_three *three, side sides[SIDES], lh_diff *diff, lh
   lh_snapshot *b = three->b, *c = three->c;
   lh_window window = {.a = three->a, .b = b, .c = c, .since = three->a_in_c};
   window.until = b ? three->b_in_c : lh_mark_count(c);
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
+    window.allocated[list] = lh_younger_than(c, list, window.since);
   lh_find_call(c, window.call);
   diff->passed_as_old[0] = lh_passed_as_old(c, three->a_in_c);
   if (b) diff->passed_as_old[1] = lh_passed_as_old(c, three->b_in_c);
-  int code = add_groups(c, &window, diff, error);
+  uint8_t *new_ones = find_new(c, &window, diff);
+  int code = new_ones ? LH_OK : lh_fail_memory(error, "looking for new objects");
   if (!code && b) code = lh_diff_grown(three, diff, error);
+  if (!code && b) drop_analyses(sides);
+  if (!code) code = add_groups(c, &window, new_ones, diff, error);
+  lh_free(new_ones);
   if (!code && b) code = weigh(sides, (lh_whole_diff *)diff, error);
   return code ? code : number_causes(c, diff, error);
 }
@@ -373,7 +393,10 @@ int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out,
   lh_window window = {0};
   lh_objects_in(snapshot, interval, window.allocated);
   int code = begin_one(snapshot, &window, out, error);
-  if (!code) code = add_groups(snapshot, &window, *out, error);
+  uint8_t *new_ones = code ? NULL : find_new(snapshot, &window, *out);
+  if (!code && !new_ones) code = lh_fail_memory(error, "looking for new objects");
+  if (!code) code = add_groups(snapshot, &window, new_ones, *out, error);
+  lh_free(new_ones);
   return finish(code ? code : number_causes(snapshot, *out, error), out);
 }
 
@@ -410,21 +433,21 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
 
 /* At the places of the rows, and at all like places. */
 static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
-                      counts *c, lh_error *error) {
+                      lh_at_place *at, lh_error *error) {
   lh_diff *diff = &whole->visible;
-  int code = lh_count_at_places(snapshot, (const lh_print *)whole->places, whole->n_places, span_of,
-                                c->at, error);
+  size_t n = whole->n_places;
+  int code = lh_count_at_places(snapshot, (const lh_print *)whole->places, n, span_of, at, error);
   if (code) return code;
-  add_up_alike(whole, c->at);
+  add_up_alike(whole, at);
   for (size_t i = 0; i < diff->n_groups; i++)
-    memcpy(diff->groups[i].type_ages, c->at[diff->groups[i].place].objects,
+    memcpy(diff->groups[i].type_ages, at[diff->groups[i].place].objects,
            sizeof diff->groups[i].type_ages);
-  code = lh_count_in_rows(snapshot, c->row_of, whole->n_places, span_of, c->at, error);
+  code = lh_count_in_rows(&whole->told, snapshot, span_of, at, n, error);
   if (code) return code;
-  add_up_alike(whole, c->at);
+  add_up_alike(whole, at);
   for (size_t i = 0; i < diff->n_groups; i++) {
     lh_diff_group *group = &diff->groups[i];
-    const lh_at_place *found = &c->at[group->place];
+    const lh_at_place *found = &at[group->place];
     memcpy(group->ages, found->objects, sizeof found->objects);
     group->bytes_of_all = found->bytes;
   }
@@ -433,12 +456,10 @@ static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_di
 
 static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_error *error) {
-  counts c;
-  bool ok = begin_counts(&c, whole, (size_t)snapshot->n + 1) &&
-            lh_rows_of_objects(&whole->told, snapshot, c.row_of);
-  int code = ok ? count_both(snapshot, span_of, whole, &c, error)
+  lh_at_place *at = lh_alloc(whole->n_places, sizeof *at);
+  int code = at ? count_both(snapshot, span_of, whole, at, error)
                 : lh_fail_memory(error, "counting what is at a place");
-  free_counts(&c);
+  lh_free(at);
   return code;
 }
 

@@ -10,15 +10,19 @@
 #include "compare.h"
 #include "name/allocated.h"
 
-/* top[id]: the highest new object among id and its dominators; LH_ROOT: none. */
-static lh_id *find_tops(const lh_snapshot *c, const uint8_t *new_ones) {
-  const lh_folds *folds = lh_folds_of(c);
-  lh_id *top = folds ? lh_alloc_zeroed((size_t)c->n + 1, sizeof *top) : NULL;
-  for (size_t i = 1; top && i < folds->n; i++) {
-    lh_id id = folds->order[i], above = top[c->idom[id]];
-    top[id] = above == LH_ROOT && new_ones[id] ? id : above;
+static bool find_tops(lh_grouping *g) {
+  const lh_folds *folds = lh_folds_of(g->c);
+  size_t n = (size_t)g->c->n + 1;
+  g->top = folds ? lh_alloc_zeroed(n, sizeof *g->top) : NULL;
+  g->is_top = folds ? lh_alloc_zeroed(n / 64 + 1, sizeof *g->is_top) : NULL;
+  if (!g->top || !g->is_top) return false;
+  for (size_t i = 1; i < folds->n; i++) {
+    lh_id id = folds->order[i], above = g->top[g->c->idom[id]];
+    bool is_top = above == LH_ROOT && g->new_ones[id];
+    g->top[id] = is_top ? id : above;
+    if (is_top) g->is_top[id / 64] |= UINT64_C(1) << id % 64;
   }
-  return top;
+  return true;
 }
 
 /* ==== Counting ======================================================================= */
@@ -236,7 +240,7 @@ static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole
   g->tops = lh_alloc(n_ids, sizeof *g->tops);
   if (!g->tops) return false;
   for (size_t i = 0; i < n_ids; i++)
-    if (g->top[ids[i]] == ids[i]) g->tops[g->n_tops++] = ids[i];
+    if (lh_is_top(g, ids[i])) g->tops[g->n_tops++] = ids[i];
   bool ok = place_tops(g);
   for (size_t i = 0; ok && i < g->n_tops; i++) {
     uint32_t place = lh_place_of(&g->places, g->tops[i]);
@@ -272,12 +276,14 @@ static lh_id *list_new(const lh_snapshot *c, const uint8_t *new_ones, lh_diff *d
 int lh_diff_groups(lh_snapshot *c, const uint8_t *new_ones, bool together, lh_whole_diff *whole,
                    lh_error *error) {
   lh_diff *diff = &whole->visible;
-  lh_grouping g = {.c = c, .new_ones = new_ones, .top = find_tops(c, new_ones)};
+  lh_grouping g = {.c = c, .new_ones = new_ones};
+  bool ok = find_tops(&g);
   lh_id *ids = list_new(c, new_ones, diff);
-  int code = g.top && ids && make_groups(&g, ids, diff->objects, whole) ? LH_OK : LH_EMEMORY;
+  int code = ok && ids && make_groups(&g, ids, diff->objects, whole) ? LH_OK : LH_EMEMORY;
+  LH_FREE_ALL(g.top, g.is_top, g.tops, g.holders, g.groups, g.n_tops_at, g.into, g.alike);
+  lh_places_free(&g.places);
   if (!code && together && diff->objects > 0)
     code = lh_retained_together(c, ids, diff->objects, &diff->retained_bytes, NULL, error);
-  LH_FREE_ALL(ids, g.top, g.tops, g.holders, g.groups, g.n_tops_at, g.into, g.alike);
-  lh_places_free(&g.places);
+  lh_free(ids);
   return code == LH_EMEMORY ? lh_fail_memory(error, "grouping the new objects") : code;
 }

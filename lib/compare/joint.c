@@ -48,13 +48,12 @@ static void note(uint32_t *list, int most, uint32_t place) {
 /* ==== Holders ======================================================================== */
 
 static bool is_other_top(const lh_grouping *g, lh_id holder, lh_id target) {
-  return g->top[target] == target && target != LH_ROOT && g->top[holder] != target;
+  return lh_is_top(g, target) && g->top[holder] != target;
 }
 
 static bool holds_tops(const lh_grouping *g, lh_id id, uint32_t e, uint32_t end) {
   const lh_snapshot *c = g->c;
-  const lh_id *top = g->top, *edge = c->edge;
-  while (e < end && (top[edge[e]] != edge[e] || !is_other_top(g, id, edge[e]))) e++;
+  while (e < end && !is_other_top(g, id, c->edge[e])) e++;
   return e < end && lh_is_reachable(c, id) && !lh_is_own(c, id);
 }
 

@@ -47,16 +47,21 @@ bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64
   return print_of(&text, identity, fingerprint);
 }
 
-static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
-                       lh_prints *prints) {
+bool lh_folded_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                           lh_print fingerprint) {
   lh_text module = {0};
-  bool is_module = lh_fold_module(&module, class);
-  char *name = is_module ? lh_text_finish(&module) : NULL;
-  bool ok = (name || !is_module) &&
-            lh_fingerprint(class, name ? name : stable_name, identity, prints->folded);
-  print_any(class->visible.type, identity, prints->any_folded);
+  if (!lh_fold_module(&module, class))
+    return lh_fingerprint(class, stable_name, identity, fingerprint);
+  char *name = lh_text_finish(&module);
+  bool ok = name && lh_fingerprint(class, name, identity, fingerprint);
   lh_free(name);
   return ok;
+}
+
+static bool set_folded(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                       lh_prints *prints) {
+  print_any(class->visible.type, identity, prints->any_folded);
+  return lh_folded_fingerprint(class, stable_name, identity, prints->folded);
 }
 
 bool lh_fingerprints(const lh_folder *folder, uint32_t state, const lh_class_entry *class,
@@ -179,7 +184,7 @@ static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
 static bool print_spot_of_any(const lh_folds *folds, size_t i, lh_printed *out) {
   const lh_folder *folder = &folds->folder;
   lh_spot spot = folds->spots[i];
-  *out = (lh_printed){LH_NO_PRINT, LH_NO_PRINT, 0};
+  *out = (lh_printed){LH_NO_PRINT, LH_NO_PRINT, spot.objects};
   if (spot.class_index == UINT32_MAX) return true;
   lh_type type = folder->snapshot->classes->list[spot.class_index].visible.type;
   uint32_t place = folder->states[spot.state].place;
@@ -202,7 +207,6 @@ int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh
   lh_printed *list = folds ? lh_alloc(folds->n_spots, sizeof *list) : NULL;
   bool ok = list != NULL;
   for (size_t i = 0; ok && i < folds->n_spots; i++) ok = print_spot_of_any(folds, i, &list[i]);
-  for (size_t i = 1; ok && i < folds->n; i++) list[folds->spot[folds->order[i]]].objects++;
   *out = ok ? list : NULL;
   *n = ok ? folds->n_spots : 0;
   if (!ok) lh_free(list);
@@ -223,27 +227,21 @@ bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *pri
   return ok;
 }
 
-/* f->below: the wanted place nearest above each object, in the dominator tree. place_of: by object,
-** or by spot. */
-static void add_up(finder *f, const uint32_t *place_of, bool by_object, const uint8_t *span_of,
-                   lh_at_place *out) {
-  f->below[LH_ROOT] = LH_NO_NUMBER;
-  for (size_t i = 1; i < f->folds->n; i++) {
-    lh_id id = f->folds->order[i];
-    uint32_t above = f->below[f->snapshot->idom[id]],
-             at = place_of[by_object ? id : f->folds->spot[id]];
-    f->below[id] = at == LH_NO_NUMBER ? above : at;
-    if (at == LH_NO_NUMBER) continue;
-    out[at].objects[span_of[id]]++;
-    if (at != above) out[at].bytes += lh_retained_bytes(f->snapshot, id);
-  }
+bool lh_tally_begin(lh_tally *tally, const lh_snapshot *snapshot, const uint8_t *span_of,
+                    lh_at_place *rows, size_t n_rows) {
+  uint32_t *below = lh_alloc((size_t)snapshot->n + 1, sizeof *below);
+  *tally = (lh_tally){.snapshot = snapshot, .span_of = span_of, .rows = rows, .below = below};
+  if (!below) return false;
+  below[LH_ROOT] = LH_NO_NUMBER;
+  if (n_rows > 0) memset(rows, 0, n_rows * sizeof *rows);
+  return true;
 }
 
-static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_of) {
+static bool find_wanted(const lh_folds *folds, const lh_map *wanted, uint32_t *place_of) {
   bool ok = true;
-  for (size_t i = 0; ok && i < f->folds->n_spots; i++) {
+  for (size_t i = 0; ok && i < folds->n_spots; i++) {
     lh_printed printed;
-    ok = print_spot_of_any(f->folds, i, &printed);
+    ok = print_spot_of_any(folds, i, &printed);
     place_of[i] = place_of_printed(wanted, &printed);
   }
   return ok;
@@ -251,29 +249,18 @@ static bool find_wanted(const finder *f, const lh_map *wanted, uint32_t *place_o
 
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error) {
-  finder f;
+  const lh_folds *folds = lh_folds_of(snapshot);
+  lh_tally tally = {0};
   lh_map wanted = {0};
-  int code = begin_finder(&f, snapshot, error);
-  if (code != LH_OK) return code;
-  uint32_t *place_of = lh_alloc(f.folds->n_spots, sizeof *place_of);
-  bool ok = place_of && number_places(&wanted, prints, n) && find_wanted(&f, &wanted, place_of);
-  if (n > 0) memset(out, 0, n * sizeof *out);
-  if (ok) add_up(&f, place_of, false, span_of, out);
+  uint32_t *place_of = folds ? lh_alloc(folds->n_spots, sizeof *place_of) : NULL;
+  bool ok = place_of && lh_tally_begin(&tally, snapshot, span_of, out, n) &&
+            number_places(&wanted, prints, n) && find_wanted(folds, &wanted, place_of);
+  for (size_t i = 1; ok && i < folds->n; i++)
+    lh_tally_add(&tally, folds->order[i], place_of[folds->spot[folds->order[i]]]);
   for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
   lh_map_free(&wanted);
-  LH_FREE_ALL(place_of, f.below);
+  LH_FREE_ALL(place_of, tally.below);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
-}
-
-int lh_count_in_rows(lh_snapshot *snapshot, const uint32_t *place_of, size_t n,
-                     const uint8_t *span_of, lh_at_place *out, lh_error *error) {
-  finder f;
-  int code = begin_finder(&f, snapshot, error);
-  if (code != LH_OK) return code;
-  if (n > 0) memset(out, 0, n * sizeof *out);
-  add_up(&f, place_of, true, span_of, out);
-  lh_free(f.below);
-  return LH_OK;
 }
 
 /* ==== Older fingerprints ============================================================= */

@@ -335,14 +335,19 @@ static bool make_room_for_state(lh_met *met, size_t n_states) {
   return true;
 }
 
+bool lh_is_open(const lh_folder *folder, uint32_t state) {
+  const lh_fold_state *s = &folder->states[state];
+  return s->is_link || step_at(folder, s) == folder->any_key;
+}
+
 bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, uint32_t e) {
-  const lh_fold_state *state = &folder->states[to];
-  bool is_any_key = step_at(folder, state) == folder->any_key;
-  if (!is_any_key && !state->is_link) return true;
+  if (!lh_is_open(folder, to)) return true;
   if (to >= met->n && !make_room_for_state(met, folder->n_states)) return false;
   lh_met_state *known = &met->list[to];
-  known->repeats = known->repeats || leads_through(folder, from, to);
-  if (!is_any_key) return true;
+  if (folder->states[to].is_link) {
+    known->repeats = known->repeats || leads_through(folder, from, to);
+    return true;
+  }
   lh_id key = lh_key_of_row(folder->snapshot, e);
   known->is_named = known->is_named || key != LH_NO_OBJECT;
   if (known->key == LH_ROOT) known->key = key;

@@ -102,7 +102,24 @@ static inline bool lh_is_keyed_object(const lh_snapshot *s, uint32_t e) {
 typedef struct lh_spot {
   uint32_t state;
   uint32_t class_index; /* UINT32_MAX: luaheap's own objects */
+  uint32_t objects;     /* folded to it */
+  bool is_open;         /* lh_is_open of the state */
 } lh_spot;
+
+/* What a state stood for on the paths of a question. */
+typedef struct lh_met_state {
+  lh_id key;     /* any key: the only string key; LH_ROOT: none, LH_NO_OBJECT: several */
+  bool repeats;  /* for a link: it followed itself */
+  bool is_named; /* any key: some keys were strings */
+} lh_met_state;
+
+/* All zero is empty. */
+typedef struct lh_met {
+  lh_met_state *list; /* of each state; missing states were not met */
+  size_t n;
+  bool keeps_links; /* all links keep their stars */
+  uint32_t several; /* the step told for several string keys; 0: [*], as for numbers */
+} lh_met;
 
 /* The folded paths that name all objects (lh_naming_parent). Freed with the classes. */
 struct lh_folds {
@@ -112,6 +129,7 @@ struct lh_folds {
   uint32_t *spot; /* of each object */
   lh_id *order;   /* reachable objects, the root first, each behind its dominators */
   size_t n;
+  lh_met met; /* on all folded paths */
 };
 
 /* Needs classes. Made on the first call, freed by another analysis. O(edges); 8 bytes an object. */
@@ -135,20 +153,9 @@ static inline uint32_t lh_folded_place(const lh_folds *folds, lh_id id) {
 /* A byte for each object: 1 on the paths of `ids`, which must be reachable. The caller frees it. */
 uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
 
-/* What a state stood for on the paths of a question. */
-typedef struct lh_met_state {
-  lh_id key;     /* any key: the only string key; LH_ROOT: none, LH_NO_OBJECT: several */
-  bool repeats;  /* for a link: it followed itself */
-  bool is_named; /* any key: some keys were strings */
-} lh_met_state;
-
-/* All zero is empty. */
-typedef struct lh_met {
-  lh_met_state *list; /* of each state; missing states were not met */
-  size_t n;
-  bool keeps_links; /* all links keep their stars */
-  uint32_t several; /* the step told for several string keys; 0: [*], as for numbers */
-} lh_met;
+/* Is a state's last step any key, or a link that may never repeat? Only paths tell what such a step
+** stands for. */
+bool lh_is_open(const lh_folder *folder, uint32_t state);
 
 /* Notes the edge `e` from one state to another. */
 bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, uint32_t e);

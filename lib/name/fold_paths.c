@@ -9,13 +9,13 @@
 #include "graph/graph.h"
 #include "read/decode.h"
 
-enum { N_RECENT = 256 }; /* a power of two */
+enum { LOG2_RECENT = 8 };
 
-/* A step between two spots. `to` is never 0. */
+/* A step between two spots. */
 typedef struct recent_step {
   uint64_t spots; /* the spot before, and the class behind */
-  uint64_t step;  /* kind of the edge, for an upvalue with its number; then its string key or name,
-                     LH_NO_OBJECT: any key */
+  uint64_t step;  /* kind of the edge, for an upvalue with its number; then the string key, or the
+                     prototype; LH_NO_OBJECT: any key */
   uint32_t to;
 } recent_step;
 
@@ -34,7 +34,7 @@ static bool allocate(walk *w) {
   const lh_snapshot *s = w->snapshot;
   w->folds->order = lh_alloc((size_t)s->reach.reachable_objects + 1, sizeof *w->folds->order);
   w->folds->spot = lh_alloc_zeroed((size_t)s->n + 1, sizeof *w->folds->spot);
-  w->recent = lh_alloc_zeroed(N_RECENT, sizeof *w->recent);
+  w->recent = lh_alloc_zeroed(1 << LOG2_RECENT, sizeof *w->recent);
   w->n_alike = lh_alloc_zeroed(lh_class_count(s) + 1, sizeof *w->n_alike);
   w->counted = lh_alloc(lh_class_count(s) + 1, sizeof *w->counted);
   return w->folds->order && w->folds->spot && w->recent && w->n_alike && w->counted;
@@ -58,42 +58,33 @@ static uint32_t count_values(walk *w, lh_id table) {
 /* The object whose row is read. */
 typedef struct source {
   lh_id id;
-  uint32_t spot;
+  uint32_t spot, most_values;
   lh_key_sense sense; /* of its keys */
+  bool is_common;     /* recent steps may lead from it */
+  bool is_counted;    /* n_values is known, and n_alike */
   uint32_t n_values;
-  bool is_common; /* recent steps may lead from it */
 } source;
 
-/* Records are many and small; with fewer values than a map has, no count is needed. */
-static bool has_edges_of_map(const lh_snapshot *s, lh_id id) {
-  uint32_t n_edges = s->first_edge[id + 1] - s->first_edge[id];
-  return n_edges >= 2 * LH_LEAST_ALIKE; /* a key and a value each */
-}
-
-static inline source source_at(walk *w, lh_id id) {
+static inline source source_at(const walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
-  const lh_classes *classes = s->classes;
-  source from = {.id = id,
-                 .spot = w->folds->spot[id],
-                 .sense = LH_KEYS_MEAN,
-                 .is_common = classes->of[id] != UINT32_MAX};
-  if (!from.is_common || (s->kind[id] & LH_KIND_TYPE) != LH_TYPE_TABLE) return from;
-  from.sense = lh_key_sense_of(s, id);
-  if (from.sense != LH_KEYS_DEPEND) return from;
-  if (has_edges_of_map(s, id))
-    from.n_values = count_values(w, id);
-  else
-    from.sense = LH_KEYS_MEAN;
+  uint32_t n_edges = s->first_edge[id + 1] - s->first_edge[id];
+  source from = {.id = id, .spot = w->folds->spot[id], .most_values = n_edges / 2};
+  if (s->classes->of[id] == UINT32_MAX) return from;
+  from.is_common = id != s->classes->loaded; /* its steps have texts of their own */
+  if ((s->kind[id] & LH_KIND_TYPE) == LH_TYPE_TABLE) from.sense = lh_key_sense_of(s, id);
   return from;
 }
 
-static inline bool is_any_key(const walk *w, const source *from, uint32_t e) {
+/* Each value has a key in the row. Records are many and small: for most, no key would vary even if
+** all values were alike, so the values are not counted. */
+static inline bool is_any_key(walk *w, source *from, uint32_t e, uint32_t class_index) {
   const lh_snapshot *s = w->snapshot;
   if (from->sense != LH_KEYS_DEPEND) return from->sense == LH_KEYS_VARY;
-  if (!lh_is_keyed_object(s, e)) return false;
-  uint32_t class_index = s->classes->of[s->edge[e]];
-  return class_index != UINT32_MAX &&
-         lh_keys_vary(s, class_index, w->n_alike[class_index], from->n_values);
+  if (from->most_values < LH_LEAST_ALIKE || !lh_is_keyed_object(s, e)) return false;
+  if (!lh_keys_vary(s, class_index, from->most_values, from->most_values)) return false;
+  if (!from->is_counted) from->n_values = count_values(w, from->id);
+  from->is_counted = true;
+  return lh_keys_vary(s, class_index, w->n_alike[class_index], from->n_values);
 }
 
 /* ==== Spots ========================================================================== */
@@ -105,7 +96,8 @@ static uint32_t spot_of_state(walk *w, uint32_t state, uint32_t class_index) {
   if (!spot || *spot != LH_NO_NUMBER) return spot ? *spot : LH_NO_NUMBER;
   if (!lh_grow(&folds->spots, folds->n_spots, &folds->capacity, sizeof *folds->spots))
     return LH_NO_NUMBER;
-  folds->spots[folds->n_spots] = (lh_spot){state, class_index};
+  folds->spots[folds->n_spots] = (lh_spot){
+      .state = state, .class_index = class_index, .is_open = lh_is_open(&folds->folder, state)};
   return *spot = (uint32_t)folds->n_spots++;
 }
 
@@ -119,12 +111,12 @@ static uint64_t step_with(uint64_t kind, lh_id key) {
   return kind << 32 | key;
 }
 
-/* 0: the step has no name in the row. */
-static uint64_t upvalue_step(const lh_snapshot *s, lh_id closure, uint32_t e) {
-  lh_edge edge = {.source = closure};
-  if (!lh_tell_upvalue(s, e, &edge)) return 0;
-  uint64_t is_inside = lh_is_made_inside(s, closure);
-  return step_with((uint64_t)edge.ordinal << 8 | is_inside << 7 | LH_EDGE_UPVALUE, edge.name);
+/* The prototype has the names, so the number tells the name. 0: the function is written in C. */
+static inline uint64_t upvalue_step(const lh_snapshot *s, lh_id closure, uint32_t e) {
+  uint32_t first = s->first_edge[closure];
+  uint64_t number = e - first, is_inside = lh_is_made_inside(s, closure);
+  if (lh_label_kind(s->label[first]) != LH_EDGE_PROTO || number >> 16) return 0;
+  return step_with(number << 8 | is_inside << 7 | LH_EDGE_UPVALUE, lh_true_target(s, first));
 }
 
 /* The part of a recent step that is in the row; 0: the text of the step depends on more. */
@@ -132,7 +124,7 @@ static inline uint64_t step_in_row(const lh_snapshot *s, lh_id id, uint32_t e, b
   uint8_t label = s->label[e];
   lh_edge_kind kind = lh_label_kind(label);
   if (kind == LH_EDGE_VALUE) {
-    if (label & LH_LABEL_ODD || id == s->classes->loaded) return 0;
+    if (label & LH_LABEL_ODD) return 0;
     return step_with(kind, any_key ? LH_NO_OBJECT : lh_key_of_row(s, e));
   }
   if (kind == LH_EDGE_UPVALUE) return upvalue_step(s, id, e);
@@ -149,23 +141,23 @@ static lh_edge edge_of_step(const lh_snapshot *s, lh_id from, uint32_t e, uint64
   return edge;
 }
 
-static uint32_t fold_new(walk *w, const source *from, uint32_t e, bool any_key, uint64_t step) {
-  lh_edge edge = edge_of_step(w->snapshot, from->id, e, step);
-  return fold_edge(w, from->spot, &edge, any_key);
+static uint32_t fold_new(walk *w, lh_id id, uint32_t from, uint32_t e, bool any_key,
+                         uint64_t step) {
+  lh_edge edge = edge_of_step(w->snapshot, id, e, step);
+  return fold_edge(w, from, &edge, any_key);
 }
 
-static inline uint32_t spot_behind(walk *w, const source *from, uint32_t e) {
-  const lh_snapshot *s = w->snapshot;
-  bool any_key = is_any_key(w, from, e);
-  uint64_t step = from->is_common ? step_in_row(s, from->id, e, any_key) : 0;
-  if (step == 0) return fold_new(w, from, e, any_key, step);
-  uint64_t spots = (uint64_t)from->spot << 32 | s->classes->of[s->edge[e]];
+/* For the edge `e` to an object of this class. */
+static inline uint32_t spot_behind(walk *w, source *from, uint32_t e, uint32_t class_index) {
+  bool any_key = is_any_key(w, from, e, class_index);
+  uint64_t step = from->is_common ? step_in_row(w->snapshot, from->id, e, any_key) : 0;
+  if (step == 0) return fold_new(w, from->id, from->spot, e, any_key, step);
+  uint64_t spots = (uint64_t)from->spot << 32 | class_index;
   uint64_t hash = (spots ^ step * 0x9FB21C651E98DF25u) * 0xD6E8FEB86659FD93u;
-  recent_step *recent = &w->recent[hash >> 32 & (N_RECENT - 1)];
-  if (recent->spots == spots && recent->step == step) return recent->to;
-  uint32_t to = fold_new(w, from, e, any_key, step);
-  if (to != LH_NO_NUMBER) *recent = (recent_step){spots, step, to};
-  return to;
+  recent_step *recent = &w->recent[hash >> (64 - LOG2_RECENT)];
+  if (recent->spots != spots || recent->step != step)
+    *recent = (recent_step){spots, step, fold_new(w, from->id, from->spot, e, any_key, step)};
+  return recent->to;
 }
 
 /* ==== The walk ======================================================================= */
@@ -178,20 +170,31 @@ static inline uint32_t next_on_path(const lh_snapshot *s, uint32_t e, uint32_t e
   return e;
 }
 
+/* Puts the target of the edge `e` at a spot. */
+static inline bool fill_spot(lh_folds *folds, uint32_t from, uint32_t e, lh_id target,
+                             uint32_t to) {
+  if (to == LH_NO_NUMBER) return false;
+  lh_spot *spot = &folds->spots[to];
+  folds->order[folds->n++] = target;
+  folds->spot[target] = to;
+  spot->objects++;
+  return !spot->is_open ||
+         lh_meet_key(&folds->met, &folds->folder, folds->spots[from].state, spot->state, e);
+}
+
 static bool visit_targets(walk *w, lh_id id) {
   const lh_snapshot *s = w->snapshot;
-  lh_folds *folds = w->folds;
+  const uint32_t *class_of = s->classes->of;
+  const uint8_t *marks = w->marks;
   uint32_t end = s->first_edge[id + 1], e = next_on_path(s, s->first_edge[id], end);
   if (e == end) return true;
   source from = source_at(w, id);
   bool ok = true;
   for (; ok && e < end; e = next_on_path(s, e + 1, end)) {
     lh_id target = s->edge[e];
-    if (w->marks && !w->marks[target]) continue;
-    uint32_t spot = spot_behind(w, &from, e);
-    folds->order[folds->n++] = target;
-    folds->spot[target] = spot;
-    ok = spot != LH_NO_NUMBER;
+    if (marks && !marks[target]) continue;
+    uint32_t to = spot_behind(w, &from, e, class_of[target]);
+    ok = fill_spot(w->folds, from.spot, e, target, to);
   }
   while (w->n_counted > 0) w->n_alike[w->counted[--w->n_counted]] = 0;
   return ok;
@@ -216,7 +219,7 @@ static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8
 
 static void free_folds(lh_folds *folds) {
   lh_folder_free(&folds->folder);
-  LH_FREE_ALL(folds->spots, folds->spot, folds->order, folds);
+  LH_FREE_ALL(folds->spots, folds->spot, folds->order, folds->met.list, folds);
 }
 
 lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
@@ -265,9 +268,11 @@ bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n
     for (lh_id id = ids[i], parent; ok && id != LH_ROOT; id = parent) {
       if (is_met[id / 64] >> id % 64 & 1) break;
       is_met[id / 64] |= UINT64_C(1) << id % 64;
+      const lh_spot *spot = lh_spot_at(folds, id);
       parent = lh_naming_parent(s, id);
-      ok = lh_meet_key(met, folder, lh_spot_at(folds, parent)->state, lh_spot_at(folds, id)->state,
-                       s->parent_edge[id]);
+      if (spot->is_open)
+        ok = lh_meet_key(met, folder, lh_spot_at(folds, parent)->state, spot->state,
+                         s->parent_edge[id]);
     }
   lh_free(is_met);
   return ok;

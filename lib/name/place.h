@@ -94,6 +94,10 @@ bool lh_fold_module(lh_text *out, const lh_class_entry *class);
 bool lh_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
                     lh_print fingerprint);
 
+/* The same with * for the numbers in the name of a module's class. */
+bool lh_folded_fingerprint(const lh_class_entry *class, const char *stable_name, uint64_t identity,
+                           lh_print fingerprint);
+
 /* For one class, and for any class of the type. folded: with * for numbers, or "" if none. */
 typedef struct lh_prints {
   lh_print exact, folded;
@@ -114,14 +118,31 @@ typedef struct lh_at_place {
   uint64_t bytes;
 } lh_at_place;
 
+/* Adds up objects by row. */
+typedef struct lh_tally {
+  const lh_snapshot *snapshot;
+  const uint8_t *span_of;
+  lh_at_place *rows;
+  uint32_t *below; /* row nearest above each object, in the dominator tree; the owner frees it */
+} lh_tally;
+
+/* Sets the rows to 0. False: out of memory. */
+bool lh_tally_begin(lh_tally *tally, const lh_snapshot *snapshot, const uint8_t *span_of,
+                    lh_at_place *rows, size_t n_rows);
+
+/* Each object after its dominators. LH_NO_NUMBER: in no row. */
+static inline void lh_tally_add(lh_tally *t, lh_id id, uint32_t row) {
+  uint32_t above = t->below[t->snapshot->idom[id]];
+  t->below[id] = row == LH_NO_NUMBER ? above : row;
+  if (row == LH_NO_NUMBER) return;
+  t->rows[row].objects[t->span_of[id]]++;
+  if (row != above) t->rows[row].bytes += lh_retained_bytes(t->snapshot, id);
+}
+
 /* Counts objects for these prints (`any` of lh_print_places, also of another snapshot), in one
 ** pass. span_of: of lh_find_history. Needs lh_classify. LH_EMEMORY. */
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
                        const uint8_t *span_of, lh_at_place *out, lh_error *error);
-
-/* The same for places by object; LH_NO_NUMBER: none. */
-int lh_count_in_rows(lh_snapshot *snapshot, const uint32_t *place_of, size_t n,
-                     const uint8_t *span_of, lh_at_place *out, lh_error *error);
 
 /* The objects at one spot, and the numbers of its prints, or LH_NO_PRINT. A list of all spots is
 ** enough to count objects at any place later. */
@@ -171,8 +192,9 @@ void lh_spot_numbers_free(lh_spot_numbers *spots);
 bool lh_rows_of_spots(lh_told *told, const lh_spot_numbers *spots, uint32_t *row_of,
                       bool *is_vague);
 
-/* Stores the row of each reachable object, or LH_NO_NUMBER, in the snapshot of the rows: there the
-** keys of its own path tell. False: out of memory. */
-bool lh_rows_of_objects(lh_told *told, const lh_snapshot *snapshot, uint32_t *row_of);
+/* Counts the objects of the rows in their own snapshot: there the keys of each path tell.
+** LH_EMEMORY. */
+int lh_count_in_rows(lh_told *told, const lh_snapshot *snapshot, const uint8_t *span_of,
+                     lh_at_place *rows, size_t n_rows, lh_error *error);
 
 #endif

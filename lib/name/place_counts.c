@@ -19,10 +19,16 @@ typedef struct keyed_place {
   size_t n, keys[MOST_KEYS], n_keys;
 } keyed_place;
 
+/* Hashes of a class or type, to be mixed with places. */
+typedef struct seed {
+  uint64_t own, without_numbers; /* 0: not known yet */
+} seed;
+
 typedef struct numberer {
   lh_folder *folder;
   uint32_t several; /* the step [?] */
-  lh_print class, class_without_numbers;
+  seed *classes;    /* made on first use */
+  seed types[LH_TYPE_COUNT];
 } numberer;
 
 static uint32_t step_of_several(lh_place_tree *tree) {
@@ -32,37 +38,38 @@ static uint32_t step_of_several(lh_place_tree *tree) {
   return lh_intern_step(tree, step, &label, NULL);
 }
 
-static bool begin(numberer *m, lh_folder *folder) {
-  *m = (numberer){.folder = folder, .several = step_of_several(folder->tree)};
-  return m->several != LH_NO_NUMBER;
+static uint64_t hash_text(const char *text) {
+  return lh_hash(text, strlen(text), 0) | 1;
 }
 
-static bool set_class(numberer *m, uint32_t class_index) {
+static bool begin(numberer *m, lh_folder *folder) {
+  *m = (numberer){.folder = folder, .several = step_of_several(folder->tree)};
+  m->classes = lh_alloc_zeroed(lh_class_count(folder->snapshot), sizeof *m->classes);
+  for (lh_type type = 0; type < LH_TYPE_COUNT; type++)
+    m->types[type].own = m->types[type].without_numbers = hash_text(lh_type_name(type));
+  return m->several != LH_NO_NUMBER && m->classes;
+}
+
+/* NULL: out of memory. */
+static const seed *seed_of_class(numberer *m, uint32_t class_index) {
   const lh_classes *classes = m->folder->snapshot->classes;
   const lh_class_entry *class = &classes->list[class_index];
   const char *stable = classes->texts.texts[class->stable];
-  lh_text module = {0};
-  bool is_module = lh_fold_module(&module, class);
-  char *name = is_module ? lh_text_finish(&module) : NULL;
-  bool ok = (name || !is_module) && lh_fingerprint(class, stable, 0, m->class) &&
-            lh_fingerprint(class, name ? name : stable, 0, m->class_without_numbers);
-  lh_free(name);
-  return ok;
+  seed *known = &m->classes[class_index];
+  lh_print print, folded;
+  if (known->own != 0) return known;
+  if (!lh_fingerprint(class, stable, 0, print) || !lh_folded_fingerprint(class, stable, 0, folded))
+    return NULL;
+  *known = (seed){hash_text(print), hash_text(folded)};
+  return known;
 }
 
-static void set_type(numberer *m, uint32_t class_index) {
-  const lh_class *class = lh_class_at(m->folder->snapshot, class_index);
-  (void)snprintf(m->class, sizeof m->class, "any %s", lh_type_name(class->type));
-  memcpy(m->class_without_numbers, m->class, sizeof m->class);
+static const seed *seed_of_type(const numberer *m, uint32_t class_index) {
+  return &m->types[lh_class_at(m->folder->snapshot, class_index)->type];
 }
 
-static uint64_t number_at(const numberer *m, uint32_t place) {
-  return lh_hash(m->class, strlen(m->class), m->folder->tree->list[place].identity);
-}
-
-static uint64_t number_without_numbers(const numberer *m, uint32_t place) {
-  const char *class = m->class_without_numbers;
-  return lh_hash(class, strlen(class), m->folder->tree->list[place].identity);
+static uint64_t number_at(const numberer *m, uint64_t hash, uint32_t place) {
+  return lh_hash(&hash, sizeof hash, m->folder->tree->list[place].identity);
 }
 
 static void find_keys(const lh_place_tree *tree, uint32_t place, keyed_place *w) {
@@ -110,7 +117,8 @@ void lh_told_free(lh_told *told) {
   lh_free(told->vague);
 }
 
-static bool add_vague(const numberer *m, lh_told *told, uint32_t target, uint32_t row) {
+static bool add_vague(const numberer *m, lh_told *told, const seed *what, uint32_t target,
+                      uint32_t row) {
   keyed_place w;
   find_keys(m->folder->tree, target, &w);
   for (size_t i = 0; i < sizeof masks; i++) {
@@ -119,7 +127,7 @@ static bool add_vague(const numberer *m, lh_told *told, uint32_t target, uint32_
     if (place == LH_NO_NUMBER ||
         !lh_grow(&told->vague, told->n_vague, &told->capacity, sizeof *told->vague))
       return false;
-    told->vague[told->n_vague].number = number_at(m, place);
+    told->vague[told->n_vague].number = number_at(m, what->own, place);
     told->vague[told->n_vague++].row = row;
   }
   return true;
@@ -127,26 +135,27 @@ static bool add_vague(const numberer *m, lh_told *told, uint32_t target, uint32_
 
 static bool tell_spot(numberer *m, lh_places *places, lh_spot spot, uint32_t row, lh_told *told) {
   lh_place_tree *tree = m->folder->tree;
+  const lh_place *place = &places->list[row];
   uint32_t keyless = m->folder->states[spot.state].place;
   uint32_t at = lh_place_with_keys(m->folder, &places->met, spot.state);
-  if (at == LH_NO_NUMBER || !set_class(m, spot.class_index)) return false;
-  if (places->list[row].several) set_type(m, spot.class_index);
-  if (places->list[row].keyless) at = keyless;
-  uint64_t number = number_at(m, at);
-  uint32_t without = LH_NO_PLACE;
-  if (places->list[row].joined) {
-    without = lh_place_without_numbers(tree, at);
+  const seed *what =
+      place->several ? seed_of_type(m, spot.class_index) : seed_of_class(m, spot.class_index);
+  if (at == LH_NO_NUMBER || !what) return false;
+  if (place->keyless) at = keyless;
+  uint64_t number = number_at(m, what->own, at);
+  if (place->joined) {
+    uint32_t without = lh_place_without_numbers(tree, at);
     bool is_left = at != keyless && lh_place_without_numbers(tree, keyless) == LH_NO_PLACE;
     if (without == LH_NO_NUMBER) return false;
     if (is_left) at = keyless;
-    number =
-        is_left || without == LH_NO_PLACE ? number_at(m, at) : number_without_numbers(m, without);
+    number = is_left || without == LH_NO_PLACE ? number_at(m, what->own, at)
+                                               : number_at(m, what->without_numbers, without);
   }
   uint32_t *known = lh_map_at(&told->row_of, number);
   if (!known) return false;
   if (*known != LH_NO_NUMBER) return true;
   *known = row;
-  return add_vague(m, told, at, row);
+  return add_vague(m, told, what, at, row);
 }
 
 bool lh_tell_places(lh_places *places, lh_told *told) {
@@ -160,6 +169,7 @@ bool lh_tell_places(lh_places *places, lh_told *told) {
       ok = tell_spot(&m, places, spot, row, told);
   }
   places->met.keeps_links = false;
+  lh_free(m.classes);
   return ok;
 }
 
@@ -176,12 +186,6 @@ static bool add(lh_spot_numbers *out, uint64_t number) {
   return true;
 }
 
-static bool add_place(const numberer *m, lh_spot_numbers *out, uint32_t place) {
-  uint32_t without = lh_place_without_numbers(m->folder->tree, place);
-  return without != LH_NO_NUMBER && add(out, number_at(m, place)) &&
-         (without == LH_NO_PLACE || add(out, number_without_numbers(m, without)));
-}
-
 /* Has the place a step [?]? */
 static bool is_of_several(const numberer *m, uint32_t place) {
   const lh_place_tree *tree = m->folder->tree;
@@ -192,16 +196,19 @@ static bool is_of_several(const numberer *m, uint32_t place) {
 
 /* The places of a spot, most exact first, and those with [?]. */
 typedef struct spot_places {
-  uint32_t known[sizeof masks + 2], vague[sizeof masks + 1];
+  uint32_t known[sizeof masks + 2], without_numbers[sizeof masks + 2], vague[sizeof masks + 1];
   size_t n_known, n_vague;
 } spot_places;
 
-static void put(const numberer *m, spot_places *p, uint32_t place) {
-  if (place == LH_NO_PLACE) return;
-  if (is_of_several(m, place))
+static bool put(const numberer *m, spot_places *p, uint32_t place) {
+  if (place == LH_NO_PLACE) return true;
+  if (is_of_several(m, place)) {
     p->vague[p->n_vague++] = place;
-  else
-    p->known[p->n_known++] = place;
+    return true;
+  }
+  p->known[p->n_known] = place;
+  p->without_numbers[p->n_known] = lh_place_without_numbers(m->folder->tree, place);
+  return p->without_numbers[p->n_known++] != LH_NO_NUMBER;
 }
 
 static bool find_places(const numberer *m, const lh_met *met, uint32_t state, spot_places *p) {
@@ -210,52 +217,60 @@ static bool find_places(const numberer *m, const lh_met *met, uint32_t state, sp
   uint32_t at = lh_place_with_keys(m->folder, met, state);
   p->n_known = p->n_vague = 0;
   if (at == LH_NO_NUMBER) return false;
-  put(m, p, at);
-  if (keyless != at) put(m, p, keyless);
+  bool ok = put(m, p, at) && (keyless == at || put(m, p, keyless));
   find_keys(m->folder->tree, at, &w);
-  for (size_t k = 0; k < sizeof masks; k++) {
+  for (size_t k = 0; ok && k < sizeof masks; k++) {
     uint32_t place = exchange(m, &w, masks[k], false);
-    if (place == LH_NO_NUMBER) return false;
-    put(m, p, place);
+    ok = place != LH_NO_NUMBER && put(m, p, place);
   }
-  return true;
+  return ok;
+}
+
+static bool add_known(const numberer *m, lh_spot_numbers *out, const spot_places *p,
+                      const seed *what) {
+  bool ok = true;
+  for (size_t k = 0; ok && k < p->n_known; k++) {
+    uint32_t without = p->without_numbers[k];
+    ok = add(out, number_at(m, what->own, p->known[k])) &&
+         (without == LH_NO_PLACE || add(out, number_at(m, what->without_numbers, without)));
+  }
+  return ok;
 }
 
 static bool number_spot(numberer *m, const lh_met *met, lh_spot spot, size_t i,
                         lh_spot_numbers *out) {
   spot_places p;
-  bool ok = find_places(m, met, spot.state, &p) && set_class(m, spot.class_index);
-  for (size_t k = 0; ok && k < p.n_known; k++) ok = add_place(m, out, p.known[k]);
-  set_type(m, spot.class_index);
-  for (size_t k = 0; ok && k < p.n_known; k++) ok = add_place(m, out, p.known[k]);
+  const seed *class = seed_of_class(m, spot.class_index), *type = seed_of_type(m, spot.class_index);
+  bool ok = class && find_places(m, met, spot.state, &p) && add_known(m, out, &p, class) &&
+            add_known(m, out, &p, type);
   out->first_vague[i] = out->n;
-  for (size_t k = 0; ok && k < p.n_vague; k++) ok = add(out, number_at(m, p.vague[k]));
-  ok = ok && (p.n_vague == 0 || set_class(m, spot.class_index));
-  for (size_t k = 0; ok && k < p.n_vague; k++) ok = add(out, number_at(m, p.vague[k]));
+  for (size_t k = 0; ok && k < p.n_vague; k++)
+    ok = add(out, number_at(m, type->own, p.vague[k])) &&
+         add(out, number_at(m, class->own, p.vague[k]));
   return ok;
 }
 
 bool lh_number_spots(const lh_snapshot *snapshot, lh_spot_numbers *out) {
   lh_folds *folds = lh_folds_of(snapshot);
-  lh_met met = {.keeps_links = true};
   numberer m;
-  bool ok = folds && begin(&m, &folds->folder);
-  if (!ok) return false;
+  if (!folds) return false;
+  bool ok = begin(&m, &folds->folder);
+  lh_met met = folds->met;
+  met.keeps_links = true;
+  met.several = m.several;
   out->n_spots = folds->n_spots;
-  out->objects = lh_alloc_zeroed(folds->n_spots, sizeof *out->objects);
+  out->objects = lh_alloc(folds->n_spots, sizeof *out->objects);
   out->first = lh_alloc(folds->n_spots + 1, sizeof *out->first);
   out->first_vague = lh_alloc(folds->n_spots, sizeof *out->first_vague);
-  ok = out->objects && out->first && out->first_vague &&
-       lh_meet_keys(&met, folds, folds->order + 1, folds->n - 1);
-  met.several = m.several;
+  ok = ok && out->objects && out->first && out->first_vague;
   for (size_t i = 0; ok && i < folds->n_spots; i++) {
     out->first[i] = out->first_vague[i] = out->n;
+    out->objects[i] = folds->spots[i].objects;
     if (folds->spots[i].class_index != UINT32_MAX)
       ok = number_spot(&m, &met, folds->spots[i], i, out);
   }
-  for (size_t i = 1; ok && i < folds->n; i++) out->objects[folds->spot[folds->order[i]]]++;
   if (ok) out->first[folds->n_spots] = out->n;
-  lh_free(met.list);
+  lh_free(m.classes);
   return ok;
 }
 
@@ -279,13 +294,6 @@ bool lh_rows_of_spots(lh_told *told, const lh_spot_numbers *spots, uint32_t *row
 
 /* ==== Objects of one snapshot ======================================================== */
 
-/* Is a place with [?] of the spot also one of a row? */
-static bool has_vague_row(const lh_map *vague, const lh_spot_numbers *spots, uint32_t spot) {
-  for (size_t k = spots->first_vague[spot]; k < spots->first[spot + 1]; k++)
-    if (lh_map_get(vague, spots->numbers[k]) != LH_NO_NUMBER) return true;
-  return false;
-}
-
 typedef struct looker {
   numberer m;
   const lh_told *told;
@@ -295,9 +303,11 @@ typedef struct looker {
   size_t first_vague;
   lh_id parent; /* of the last object, with its spot and row; LH_NO_OBJECT: its key tells */
   uint32_t spot, row;
+  uint32_t *row_of_spot;
+  bool *is_vague; /* by spot: the keys of each object's own path tell its row */
 } looker;
 
-/* The row of an object by the keys of its own path. False: out of memory. */
+/* Finds the row of an object by the keys of its own path. False: out of memory. */
 static bool look_up(looker *l, lh_id id) {
   const lh_snapshot *s = l->m.folder->snapshot;
   const lh_spot *spot = lh_spot_at(l->folds, id);
@@ -324,46 +334,50 @@ static bool look_up(looker *l, lh_id id) {
   return true;
 }
 
-static bool look_up_all(looker *l, const uint32_t *row_of_spot, const bool *is_vague,
-                        uint32_t *row_of) {
+/* Finds the rows of spots, and the spots with a place with [?] that is also one of a row. */
+static bool begin_looker(looker *l, lh_told *told, const lh_spot_numbers *spots, size_t n_rows) {
+  lh_map vague = {0};
+  bool *is_vague_row = lh_alloc_zeroed(n_rows, sizeof *is_vague_row);
+  l->row_of_spot = lh_alloc(spots->n_spots, sizeof *l->row_of_spot);
+  l->is_vague = lh_alloc_zeroed(spots->n_spots, sizeof *l->is_vague);
+  bool ok = is_vague_row && l->row_of_spot && l->is_vague &&
+            lh_rows_of_spots(told, spots, l->row_of_spot, is_vague_row);
+  for (size_t i = 0; ok && i < told->n_vague; i++) ok = lh_map_count(&vague, told->vague[i].number);
+  for (size_t i = 0; ok && i < spots->n_spots; i++)
+    for (size_t k = spots->first_vague[i]; k < spots->first[i + 1]; k++)
+      l->is_vague[i] |= lh_map_get(&vague, spots->numbers[k]) != LH_NO_NUMBER;
+  lh_map_free(&vague);
+  lh_free(is_vague_row);
+  return ok;
+}
+
+static bool count_all(looker *l, lh_tally *tally) {
   bool ok = true;
   for (size_t i = 1; ok && i < l->folds->n; i++) {
     lh_id id = l->folds->order[i];
-    uint32_t spot = l->folds->spot[id];
-    row_of[id] = row_of_spot[spot];
-    if (!is_vague[spot]) continue;
-    ok = look_up(l, id);
-    row_of[id] = l->row;
+    uint32_t spot = l->folds->spot[id], row = l->row_of_spot[spot];
+    if (l->is_vague[spot]) {
+      ok = look_up(l, id);
+      row = l->row;
+    }
+    lh_tally_add(tally, id, row);
   }
   return ok;
 }
 
-bool lh_rows_of_objects(lh_told *told, const lh_snapshot *snapshot, uint32_t *row_of) {
-  lh_folds *folds = lh_folds_of(snapshot);
+int lh_count_in_rows(lh_told *told, const lh_snapshot *snapshot, const uint8_t *span_of,
+                     lh_at_place *rows, size_t n_rows, lh_error *error) {
   lh_spot_numbers spots = {0};
-  looker l = {.told = told, .folds = folds, .parent = LH_NO_OBJECT, .row = LH_NO_NUMBER};
-  lh_map vague = {0};
-  uint32_t *row_of_spot = NULL;
-  bool *is_vague = NULL, *is_vague_row = NULL;
-  size_t n_rows = 0;
-  bool ok = lh_number_spots(snapshot, &spots) && begin(&l.m, &folds->folder);
-  for (size_t i = 0; ok && i < told->n_vague; i++) {
-    ok = lh_map_count(&vague, told->vague[i].number);
-    if (told->vague[i].row >= n_rows) n_rows = (size_t)told->vague[i].row + 1;
-  }
-  if (ok) {
-    row_of_spot = lh_alloc(spots.n_spots, sizeof *row_of_spot);
-    is_vague = lh_alloc_zeroed(spots.n_spots, sizeof *is_vague);
-    is_vague_row = lh_alloc_zeroed(n_rows + 1, sizeof *is_vague_row);
-    ok = row_of_spot && is_vague && is_vague_row &&
-         lh_rows_of_spots(told, &spots, row_of_spot, is_vague_row);
-  }
-  for (uint32_t i = 0; ok && i < spots.n_spots; i++) is_vague[i] = has_vague_row(&vague, &spots, i);
+  lh_tally tally = {0};
+  looker l = {.told = told, .parent = LH_NO_OBJECT, .row = LH_NO_NUMBER};
+  l.folds = lh_folds_of(snapshot);
+  bool ok = lh_number_spots(snapshot, &spots) && begin(&l.m, &snapshot->classes->folds->folder) &&
+            begin_looker(&l, told, &spots, n_rows) &&
+            lh_tally_begin(&tally, snapshot, span_of, rows, n_rows);
   l.met = (lh_met){.keeps_links = true, .several = l.m.several};
   l.found.first_vague = &l.first_vague;
-  ok = ok && look_up_all(&l, row_of_spot, is_vague, row_of);
-  LH_FREE_ALL(row_of_spot, is_vague, is_vague_row, l.met.list, l.found.numbers);
-  lh_map_free(&vague);
+  ok = ok && count_all(&l, &tally);
+  LH_FREE_ALL(tally.below, l.row_of_spot, l.is_vague, l.met.list, l.found.numbers, l.m.classes);
   lh_spot_numbers_free(&spots);
-  return ok;
+  return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
 }
