@@ -30,7 +30,7 @@ typedef struct frontier {
   lh_id *queue;
   size_t n_queued;  /* objects that may join the queue */
   uint8_t *through; /* of each object: the penalty of the path to its parent */
-  uint64_t *leaves; /* a bit for each object; NULL: leaves join the queue */
+  uint64_t *leaves; /* lh_find_leaves; NULL: leaves join the queue */
   uint32_t tail;
   side_list later[PENALTIES];
   uint32_t level;
@@ -49,18 +49,24 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   return is_registry ? 2 : by_type[kind & LH_KIND_TYPE];
 }
 
+uint64_t *lh_find_leaves(const lh_graph *graph, size_t *n_leaves) {
+  const uint32_t *first_edge = graph->first_edge;
+  uint64_t *leaves = lh_alloc_zeroed((size_t)graph->n / 64 + 1, sizeof *leaves);
+  *n_leaves = 0;
+  for (size_t v = 0; leaves && v <= graph->n; v++) {
+    uint64_t is_leaf = first_edge[v] == first_edge[v + 1];
+    leaves[v / 64] |= is_leaf << v % 64;
+    *n_leaves += is_leaf;
+  }
+  return leaves;
+}
+
 /* The start is in the queue even if it is a leaf, hence + 1. */
 static bool make_queue(const lh_search *search, frontier *front) {
-  const uint32_t *first_edge = search->graph.first_edge;
   size_t n = (size_t)search->graph.n + 1, n_leaves = 0;
   if (!search->flow) {
-    front->leaves = lh_alloc_zeroed((n + 63) / 64, sizeof *front->leaves);
+    front->leaves = lh_find_leaves(&search->graph, &n_leaves);
     if (!front->leaves) return false;
-    for (size_t id = 0; id < n; id++) {
-      uint64_t is_leaf = first_edge[id] == first_edge[id + 1];
-      front->leaves[id / 64] |= is_leaf << id % 64;
-      n_leaves += is_leaf;
-    }
   }
   front->n_queued = n - n_leaves + 1;
   front->queue = lh_alloc(front->n_queued, sizeof *front->queue);
@@ -68,7 +74,7 @@ static bool make_queue(const lh_search *search, frontier *front) {
 }
 
 static inline bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
-  if (front->leaves && (front->leaves[id / 64] >> id % 64 & 1)) return true;
+  if (front->leaves && lh_is_leaf(front->leaves, id)) return true;
   unsigned own = penalty_of(search->kind[id], id == search->registry);
   if (own <= penalty) {
     front->queue[front->tail++] = id;
