@@ -53,10 +53,12 @@ uint64_t *lh_find_leaves(const lh_graph *graph, size_t *n_leaves) {
   const uint32_t *first_edge = graph->first_edge;
   uint64_t *leaves = lh_alloc_zeroed((size_t)graph->n / 64 + 1, sizeof *leaves);
   *n_leaves = 0;
-  for (size_t v = 0; leaves && v <= graph->n; v++) {
-    uint64_t is_leaf = first_edge[v] == first_edge[v + 1];
-    leaves[v / 64] |= is_leaf << v % 64;
-    *n_leaves += is_leaf;
+  for (size_t v = 0, n = graph->n; leaves && v <= n;) {
+    uint64_t *word = &leaves[v / 64], bits = 0;
+    for (unsigned i = 0; i < 64 && v <= n; i++, v++)
+      bits |= (uint64_t)(first_edge[v] == first_edge[v + 1]) << i;
+    *word = bits;
+    *n_leaves += (size_t)__builtin_popcountll(bits);
   }
   return leaves;
 }
@@ -118,22 +120,24 @@ static void choose_edge(lh_search *search, lh_id *from, lh_id target, lh_id sour
     edge[target] = e;
 }
 
-/* `source` has a name without a thread. It names a target that was reached only through threads. Of
-** several sources on this level, the youngest of the least penalty names it. */
+/* `source` has a name without a thread. It names a target that was reached only through threads. */
 static bool name_target(lh_search *search, frontier *front, lh_id source, lh_id target, uint32_t e,
                         unsigned penalty) {
-  if (search->distance[target] & BY_THREAD) {
-    if (!begin_naming(search, front)) return false;
-    search->distance[target] ^= BY_THREAD | NAMED;
-    (*search->named_by)[target] = source;
-    if (search->parent_edge) search->parent_edge[target] = e;
-    front->named[target] = name_found(front, penalty);
-    return discover(search, front, target, penalty);
-  }
+  if (!begin_naming(search, front)) return false;
+  search->distance[target] ^= BY_THREAD | NAMED;
+  (*search->named_by)[target] = source;
+  if (search->parent_edge) search->parent_edge[target] = e;
+  front->named[target] = name_found(front, penalty);
+  return discover(search, front, target, penalty);
+}
+
+/* A further reference to a named target: of several sources on this level, the youngest of the
+** least penalty names it. */
+static inline void name_again(lh_search *search, const frontier *front, lh_id source, lh_id target,
+                              uint32_t e, uint32_t now) {
   lh_id *by = &(*search->named_by)[target];
-  bool is_as_good = front->named[target] == name_found(front, penalty);
-  if (source == *by || (is_as_good && source > *by)) choose_edge(search, by, target, source, e);
-  return true;
+  if (source < *by || (source > *by && front->named[target] != now)) return;
+  choose_edge(search, by, target, source, e);
 }
 
 /* A further reference of the same level: the oldest source of the least penalty is the parent. */
@@ -170,6 +174,7 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     if (!targets) return false;
   }
   const uint8_t *is_cut = search->is_cut;
+  uint32_t now = name_found(front, penalty);
   lh_id watched = search->watched;
   uint32_t first = first_edge[source];
   for (size_t i = 0; i < n; i++) {
@@ -185,9 +190,12 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
       if (!discover(search, front, target, penalty)) return false;
       continue;
     }
-    if (names && known >= NAMED) {
+    if (names && known & BY_THREAD) {
       if (!name_target(search, front, source, target, e, penalty)) return false;
-      known = distance[target] & ~NAMED;
+      known ^= BY_THREAD;
+    } else if (names && known & NAMED) {
+      name_again(search, front, source, target, e, now);
+      known ^= NAMED;
     }
     if (known == reached && !again) reach_again(search, front, source, target, e, penalty);
     if (target == watched && !again && search->n_found < search->max_found &&
