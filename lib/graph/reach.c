@@ -54,10 +54,14 @@ uint64_t *lh_find_leaves(const lh_graph *graph, size_t *n_leaves) {
   uint64_t *leaves = lh_alloc_zeroed((size_t)graph->n / 64 + 1, sizeof *leaves);
   *n_leaves = 0;
   for (size_t v = 0, n = graph->n; leaves && v <= n;) {
-    uint64_t *word = &leaves[v / 64], bits = 0;
-    for (unsigned i = 0; i < 64 && v <= n; i++, v++)
-      bits |= (uint64_t)(first_edge[v] == first_edge[v + 1]) << i;
-    *word = bits;
+    uint64_t bits = 0;
+    uint32_t at = first_edge[v];
+    for (size_t last = n - v < 64 ? n : v + 63; v <= last; v++) {
+      uint32_t end = first_edge[v + 1];
+      bits |= (uint64_t)(at == end) << v % 64;
+      at = end;
+    }
+    leaves[(v - 1) / 64] = bits;
     *n_leaves += (size_t)__builtin_popcountll(bits);
   }
   return leaves;
