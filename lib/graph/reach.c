@@ -19,7 +19,7 @@
 */
 #include "graph.h"
 
-enum { PENALTIES = 6, AHEAD = 8 };
+enum { PENALTIES = 6, AHEAD = 16 };
 
 typedef struct side_list {
   lh_id *id;
@@ -216,7 +216,7 @@ static void look_ahead(const lh_search *search, const frontier *front, uint32_t 
   lh_prefetch(&graph->edge[graph->first_edge[front->queue[at + AHEAD / 2]]]);
   lh_id next = front->queue[at + AHEAD / 4];
   uint32_t end = graph->first_edge[next + 1];
-  for (uint32_t e = graph->first_edge[next], last = e + AHEAD; e < end && e < last; e++)
+  for (uint32_t e = graph->first_edge[next], last = e + AHEAD / 2; e < end && e < last; e++)
     lh_prefetch(&search->distance[graph->edge[e]]);
 }
 
