@@ -84,12 +84,11 @@ static lh_id next_target(flowgraph *flow, uint32_t at, bool *ok) {
   const lh_id *edge = flow->graph->edge;
   const uint64_t *leaves = flow->leaves;
   vertex_state *state = flow->state;
-  uint32_t n_edges = first_edge[flow->graph->n + 1];
   for (uint32_t e = state[at].label, end = first_edge[flow->vertex[at] + 1]; e < end; e++) {
     if (lh_is_leaf(leaves, edge[e])) continue;
     uint32_t number = numbers[edge[e]];
     if (number == 0) {
-      if (e + 2 * SOON < n_edges) { /* the search comes back to this row */
+      if (end - e > 2 * SOON) { /* the search comes back to this row */
         lh_prefetch(&numbers[edge[e + 2 * SOON]]);
         lh_prefetch(&first_edge[edge[e + 2 * SOON]]);
         lh_prefetch(&edge[first_edge[edge[e + SOON]]]);
