@@ -26,11 +26,6 @@ static inline bool lh_is_better(const lh_ranked *a, const lh_ranked *b) {
   return a->key != b->key ? a->key > b->key : a->tie < b->tie;
 }
 
-/* Would lh_rank keep the candidate? O(1). */
-static inline bool lh_is_better_ranked(const lh_ranking *r, const lh_ranked *candidate) {
-  return r->limit == 0 || r->n < r->limit || lh_is_better(candidate, &r->list[0]);
-}
-
 void lh_sort_ranking(lh_ranking *ranking);
 
 /* A priority queue, in a ranking that only these two functions use. lh_rank_take removes and

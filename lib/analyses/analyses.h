@@ -207,7 +207,13 @@ static inline void lh_begin_tops(lh_grower *grower) {
   grower->n_tops = grower->first_top;
 }
 
-bool lh_add_top(lh_grower *grower, lh_id id);
+static inline bool lh_add_top(lh_grower *grower, lh_id id) {
+  if (grower->n_tops == grower->top_capacity &&
+      !lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
+    return false;
+  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree->position[id]};
+  return true;
+}
 
 /* Adds a copy of `g` with its bytes and prospect. */
 bool lh_add_growing(lh_grower *grower, const lh_growing *g);

@@ -147,14 +147,6 @@ static lh_prospect prospect_of(const lh_ages *a, const lh_growing *g) {
 
 /* ==== Bytes ========================================================================== */
 
-bool lh_add_top(lh_grower *grower, lh_id id) {
-  if (grower->n_tops == grower->top_capacity &&
-      !lh_grow(&grower->tops, grower->n_tops, &grower->top_capacity, sizeof *grower->tops))
-    return false;
-  grower->tops[grower->n_tops++] = (lh_top){.position = grower->tree->position[id]};
-  return true;
-}
-
 static int compare_tops(const void *left, const void *right) {
   const lh_top *a = left, *b = right;
   return LH_LESS(a->position, b->position);

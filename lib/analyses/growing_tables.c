@@ -236,7 +236,7 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
   return dense ? LH_KEYED_SEQUENCE : LH_KEYED_INTEGERS;
 }
 
-enum { SOME = 64, AHEAD = 8 }; /* entries read at once; references to look ahead */
+enum { SOME = 64, AHEAD = 16 }; /* entries read at once; references to look ahead */
 
 typedef struct counting {
   lh_grower *grower;
@@ -444,6 +444,7 @@ static inline void look_ahead(const counting *f, const lh_id *edge) {
   lh_prefetch(&f->snapshot->kind[far]);
   lh_prefetch(&tree->position[far]);
   lh_prefetch(&f->grower->ages.counted[far]);
+  lh_prefetch(&f->grower->ages.history->span_of[far]);
   if (p < tree->n) lh_prefetch(&tree->end[p]);
 }
 

@@ -18,21 +18,25 @@ static void find_ranges(const lh_snapshot *snapshot, const lh_top_query *query,
   lh_objects_in(snapshot, interval, ranges);
 }
 
+static bool is_full(const lh_ranking *r) {
+  return r->limit > 0 && r->n == r->limit;
+}
+
 /* Returns the best in order. folds: of a linked list only the first element counts. */
 static bool rank_objects(const lh_snapshot *snapshot, const lh_top_query *query, bool folds,
                          lh_ranking *best) {
   bool is_by_shallow = query->garbage || query->sort == LH_SORT_SHALLOW;
   lh_id_range ranges[2];
+  uint64_t least = 0; /* the key of the worst object that is kept */
   find_ranges(snapshot, query, ranges);
   for (int i = 0; i < 2; i++) {
     for (lh_id id = ranges[i].first; id < ranges[i].end; id++) {
-      lh_ranked candidate = {
-          is_by_shallow ? lh_shallow_bytes(snapshot, id) : snapshot->retained[id],
-          snapshot->address[id], id};
-      if (!lh_is_better_ranked(best, &candidate)) continue; /* fast exit: most objects are not */
+      uint64_t key = is_by_shallow ? lh_shallow_bytes(snapshot, id) : snapshot->retained[id];
+      if (key < least) continue; /* most objects are smaller */
       if (!lh_is_queried(snapshot, query, id) || (folds && lh_continues_list(snapshot, id)))
         continue;
-      if (!lh_rank(best, candidate)) return false;
+      if (!lh_rank(best, (lh_ranked){key, snapshot->address[id], id})) return false;
+      if (is_full(best)) least = best->list[0].key;
     }
   }
   lh_sort_ranking(best);
@@ -201,10 +205,6 @@ static bool list_top_classes(class_ranking *c, lh_ranking *all) {
   }
   lh_sort_ranking(all);
   return true;
-}
-
-static bool is_full(const lh_ranking *r) {
-  return r->limit > 0 && r->n == r->limit;
 }
 
 static bool rank_classes(class_ranking *c) {

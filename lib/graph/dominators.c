@@ -21,8 +21,8 @@
 **   - EVAL reverses the ancestors on its way up and restores them on its way down: no stack.
 **
 ** Memory beside the result: 4 n for the order, 20 for each vertex with edges, 12 for each edge from
-** a higher to a lower number, and later 8 for each leaf. Cache misses take most of the time, so the
-** main loop prefetches. Prefetching in the search, as in reach.c, gained nothing.
+** a higher to a lower number, and later 8 n. Cache misses take most of the time, so loops
+** prefetch what they need a few edges or vertices later.
 */
 #include "graph.h"
 
@@ -46,28 +46,15 @@ typedef struct flowgraph {
   uint32_t *number;    /* of a vertex, 0: not reached; in the memory of the result */
   lh_id *vertex;       /* of a number; behind the last number: leaves */
   vertex_state *state; /* of a number */
-  uint32_t n_numbers, n_inner, n_leaves;
+  uint64_t *leaves;    /* lh_find_leaves */
+  uint32_t n_numbers, n_leaves;
   higher_edge *higher; /* in the order of the search */
   size_t n_higher, higher_capacity;
   uint32_t *first,
       *from; /* later: the higher numbers of w, from[first[w]] to from[first[w + 1] - 1] */
 } flowgraph;
 
-/* The number of a leaf that the search has not reached. */
-#define LEAF UINT32_MAX
-
-/* The root counts as inner, even without edges. */
-static void tell_leaves(flowgraph *flow) {
-  const uint32_t *first_edge = flow->graph->first_edge;
-  uint32_t *number = flow->number, n = flow->graph->n, n_inner = 1;
-  number[LH_ROOT] = 0;
-  for (lh_id v = 1; v <= n; v++) {
-    bool is_leaf = first_edge[v] == first_edge[v + 1];
-    number[v] = is_leaf ? LEAF : 0;
-    n_inner += !is_leaf;
-  }
-  flow->n_inner = n_inner;
-}
+enum { AHEAD = 16, SOON = 4 };
 
 static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
   uint32_t number = ++flow->n_numbers;
@@ -90,29 +77,41 @@ static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
   return true;
 }
 
-/* The depth-first search. The tree parents are the way back, so no stack is needed. */
-static bool number_vertices(flowgraph *flow) {
+/* Applies the edges of a vertex to numbered targets, from its state's label on, up to the next
+** target without a number. Returns that target, or LH_NO_OBJECT; *ok false: out of memory. */
+static lh_id next_target(flowgraph *flow, uint32_t at, bool *ok) {
   const uint32_t *first_edge = flow->graph->first_edge, *numbers = flow->number;
   const lh_id *edge = flow->graph->edge;
-  uint32_t at = number_vertex(flow, LH_ROOT, 0);
-  while (at) {
-    vertex_state *state = &flow->state[at];
-    uint32_t e = state->label, end = first_edge[flow->vertex[at] + 1];
-    lh_id found = LH_NO_OBJECT;
-    for (; e < end && found == LH_NO_OBJECT; e++) {
-      lh_id target = edge[e];
-      uint32_t number = numbers[target];
-      if (number == 0)
-        found = target;
-      else if (number < at) {
-        if (!note_higher(flow, at, number)) return false;
-      } else if (number != LEAF && at < flow->state[number].semi)
-        flow->state[number].semi = at;
+  const uint64_t *leaves = flow->leaves;
+  vertex_state *state = flow->state;
+  for (uint32_t e = state[at].label, end = first_edge[flow->vertex[at] + 1]; e < end; e++) {
+    if (lh_is_leaf(leaves, edge[e])) continue;
+    uint32_t number = numbers[edge[e]];
+    if (number == 0) {
+      if (end - e > 2 * SOON) { /* the search comes back to this row */
+        lh_prefetch(&numbers[edge[e + 2 * SOON]]);
+        lh_prefetch(&first_edge[edge[e + 2 * SOON]]);
+        lh_prefetch(&edge[first_edge[edge[e + SOON]]]);
+      }
+      state[at].label = e + 1;
+      return edge[e];
     }
-    state->label = found == LH_NO_OBJECT ? 0 : e;
-    at = found == LH_NO_OBJECT ? state->ancestor : number_vertex(flow, found, at);
+    if (number > at && at < state[number].semi) state[number].semi = at;
+    if (number < at && !note_higher(flow, at, number)) *ok = false;
   }
-  return true;
+  state[at].label = 0;
+  return LH_NO_OBJECT;
+}
+
+/* The depth-first search. The tree parents are the way back, so no stack is needed. */
+static bool number_vertices(flowgraph *flow) {
+  bool ok = true;
+  uint32_t at = number_vertex(flow, LH_ROOT, 0);
+  while (at && ok) {
+    lh_id found = next_target(flow, at, &ok);
+    at = found == LH_NO_OBJECT ? flow->state[at].ancestor : number_vertex(flow, found, at);
+  }
+  return ok;
 }
 
 static bool sort_higher(flowgraph *flow) {
@@ -157,7 +156,6 @@ static void empty_bucket(vertex_state *state, uint32_t w) {
 }
 
 static void find_semidominators(flowgraph *flow) {
-  enum { AHEAD = 16 };
   vertex_state *state = flow->state;
   const uint32_t *first = flow->first, *from = flow->from;
   for (uint32_t w = flow->n_numbers; w > 1; w--) {
@@ -200,13 +198,13 @@ typedef struct inner_tree {
   uint32_t *least[LEVELS]; /* the least `above` of 1, 2, 4 ... blocks; all in least[0] */
 } inner_tree;
 
-/* The positions of a leaf's first and last referrer. */
+/* The positions of a leaf's first and last referrer; first > last: none is reached. */
 typedef struct leaf_range {
   uint32_t first, last;
 } leaf_range;
 
-/* Afterwards semi is a number's position, and label a scratch value. Each subtree takes its
-** interval from the end of the interval that its dominator has left. */
+/* Afterwards semi is a number's position, idom a vertex, and label a scratch value. Each subtree
+** takes its interval from the end of the interval that its dominator has left. */
 static void order_numbers(flowgraph *flow, inner_tree *tree) {
   vertex_state *state = flow->state;
   uint32_t n = flow->n_numbers;
@@ -217,6 +215,7 @@ static void order_numbers(flowgraph *flow, inner_tree *tree) {
   tree->vertex[0] = LH_ROOT;
   for (uint32_t w = 2; w <= n; w++) {
     vertex_state *parent = &state[state[w].idom];
+    state[w].idom = flow->vertex[state[w].idom];
     parent->label -= state[w].label;
     state[w].semi = parent->semi + parent->label;
     tree->above[state[w].semi] = parent->semi;
@@ -265,23 +264,18 @@ static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_
   return tail < least ? tail : least;
 }
 
-/* Reached leaves get numbers behind the last number. */
-static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
+static void meet_leaves(const flowgraph *flow, leaf_range *ranges) {
   const uint32_t *first_edge = flow->graph->first_edge;
   const lh_id *edge = flow->graph->edge;
-  uint32_t n_numbers = flow->n_numbers, *numbers = flow->number;
-  for (lh_id v = 0; v <= flow->graph->n; v++) {
-    if (numbers[v] - 1 >= n_numbers) continue;
-    uint32_t p = flow->state[numbers[v]].semi;
+  uint32_t n = flow->graph->n, n_edges = first_edge[n + 1];
+  for (lh_id v = 0; v <= n; v++) ranges[v] = (leaf_range){UINT32_MAX, 0};
+  for (lh_id v = 0; v <= n; v++) {
+    if (flow->number[v] == 0) continue;
+    uint32_t p = flow->state[flow->number[v]].semi;
     for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++) {
-      uint32_t *number = &numbers[edge[e]];
-      if (*number <= n_numbers) continue;
-      if (*number == LEAF) {
-        *number = n_numbers + ++flow->n_leaves;
-        ranges[flow->n_leaves - 1] = (leaf_range){p, p};
-        continue;
-      }
-      leaf_range *range = &ranges[*number - n_numbers - 1];
+      if (!lh_is_leaf(flow->leaves, edge[e])) continue;
+      if (e + AHEAD < n_edges) lh_prefetch(&ranges[edge[e + AHEAD]]);
+      leaf_range *range = &ranges[edge[e]];
       if (p < range->first) range->first = p;
       if (p > range->last) range->last = p;
     }
@@ -291,26 +285,26 @@ static void meet_leaves(flowgraph *flow, leaf_range *ranges) {
 /* Replaces each number by the vertex of its dominator. */
 static void tell_vertices(flowgraph *flow, const inner_tree *tree, const leaf_range *ranges,
                           lh_id *idom) {
-  uint32_t n_numbers = flow->n_numbers, n = n_numbers;
-  for (lh_id v = 0; v <= flow->graph->n; v++) {
-    uint32_t number = flow->number[v];
-    idom[v] = LH_NO_OBJECT;
-    if (number <= 1 || number == LEAF) continue;
-    if (number <= n_numbers) {
-      idom[v] = flow->vertex[flow->state[number].idom];
-      continue;
+  uint32_t n = flow->graph->n;
+  for (lh_id v = 1; v <= n; v++) {
+    if (v + AHEAD <= n) lh_prefetch(&flow->state[flow->number[v + AHEAD]]);
+    const leaf_range *range = &ranges[v];
+    if (flow->number[v] != 0) {
+      idom[v] = flow->state[flow->number[v]].idom;
+    } else if (range->first <= range->last) {
+      idom[v] = tree->vertex[common_dominator(tree, range->first, range->last)];
+      flow->vertex[flow->n_numbers + ++flow->n_leaves] = v;
+    } else {
+      idom[v] = LH_NO_OBJECT;
     }
-    const leaf_range *range = &ranges[number - n_numbers - 1];
-    idom[v] = tree->vertex[common_dominator(tree, range->first, range->last)];
-    flow->vertex[++n] = v;
   }
+  idom[LH_ROOT] = LH_NO_OBJECT;
 }
 
 static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
-  size_t n_leaves = (size_t)flow->graph->n + 1 - flow->n_inner;
   inner_tree tree = {.n = flow->n_numbers, .above = lh_alloc(flow->n_numbers, sizeof *tree.above)};
   tree.vertex = lh_alloc(tree.n, sizeof *tree.vertex);
-  leaf_range *ranges = lh_alloc(n_leaves, sizeof *ranges);
+  leaf_range *ranges = lh_alloc((size_t)flow->graph->n + 1, sizeof *ranges);
   bool ok = tree.above && tree.vertex && ranges;
   if (ok) {
     order_numbers(flow, &tree);
@@ -326,10 +320,12 @@ static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
 
 bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint32_t *n_order) {
   bool ok = false;
-  flowgraph flow = {.graph = graph, .number = idom};
-  tell_leaves(&flow);
+  size_t n_leaves;
+  flowgraph flow = {.graph = graph, .number = idom, .leaves = lh_find_leaves(graph, &n_leaves)};
+  if (!flow.leaves) goto out;
+  memset(idom, 0, ((size_t)graph->n + 1) * sizeof *idom);
   flow.vertex = lh_alloc((size_t)graph->n + 2, sizeof(lh_id));
-  flow.state = lh_alloc((size_t)flow.n_inner + 1, sizeof(vertex_state));
+  flow.state = lh_alloc((size_t)graph->n + 3 - n_leaves, sizeof(vertex_state));
   if (!flow.vertex || !flow.state) goto out;
   if (!number_vertices(&flow) || !sort_higher(&flow)) goto out;
   find_semidominators(&flow);
@@ -343,7 +339,7 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
   flow.vertex = NULL;
   ok = true;
 out:
-  LH_FREE_ALL(flow.vertex, flow.state, flow.higher, flow.first, flow.from);
+  LH_FREE_ALL(flow.vertex, flow.state, flow.leaves, flow.higher, flow.first, flow.from);
   return ok;
 }
 

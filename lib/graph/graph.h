@@ -101,6 +101,13 @@ struct lh_search {
 
 bool lh_search_paths(lh_search *search);
 
+/* The vertices without edges, a bit for each vertex. The caller frees them. */
+uint64_t *lh_find_leaves(const lh_graph *graph, size_t *n_leaves);
+
+static inline bool lh_is_leaf(const uint64_t *leaves, lh_id v) {
+  return leaves[v / 64] >> v % 64 & 1;
+}
+
 /* The object before on the path that names an object: its shortest path through no thread, so that
 ** the name does not depend on the running code. If there is none, its shortest path. */
 static inline lh_id lh_naming_parent(const lh_snapshot *snapshot, lh_id id) {

@@ -19,7 +19,7 @@
 */
 #include "graph.h"
 
-enum { PENALTIES = 6, AHEAD = 8 };
+enum { PENALTIES = 6, AHEAD = 16 };
 
 typedef struct side_list {
   lh_id *id;
@@ -30,7 +30,7 @@ typedef struct frontier {
   lh_id *queue;
   size_t n_queued;  /* objects that may join the queue */
   uint8_t *through; /* of each object: the penalty of the path to its parent */
-  uint64_t *leaves; /* a bit for each object; NULL: leaves join the queue */
+  uint64_t *leaves; /* lh_find_leaves; NULL: leaves join the queue */
   uint32_t tail;
   side_list later[PENALTIES];
   uint32_t level;
@@ -49,18 +49,30 @@ static unsigned penalty_of(uint8_t kind, bool is_registry) {
   return is_registry ? 2 : by_type[kind & LH_KIND_TYPE];
 }
 
+uint64_t *lh_find_leaves(const lh_graph *graph, size_t *n_leaves) {
+  const uint32_t *first_edge = graph->first_edge;
+  uint64_t *leaves = lh_alloc_zeroed((size_t)graph->n / 64 + 1, sizeof *leaves);
+  *n_leaves = 0;
+  for (size_t v = 0, n = graph->n; leaves && v <= n;) {
+    uint64_t bits = 0;
+    uint32_t at = first_edge[v];
+    for (size_t last = n - v < 64 ? n : v + 63; v <= last; v++) {
+      uint32_t end = first_edge[v + 1];
+      bits |= (uint64_t)(at == end) << v % 64;
+      at = end;
+    }
+    leaves[(v - 1) / 64] = bits;
+    *n_leaves += (size_t)__builtin_popcountll(bits);
+  }
+  return leaves;
+}
+
 /* The start is in the queue even if it is a leaf, hence + 1. */
 static bool make_queue(const lh_search *search, frontier *front) {
-  const uint32_t *first_edge = search->graph.first_edge;
   size_t n = (size_t)search->graph.n + 1, n_leaves = 0;
   if (!search->flow) {
-    front->leaves = lh_alloc_zeroed((n + 63) / 64, sizeof *front->leaves);
+    front->leaves = lh_find_leaves(&search->graph, &n_leaves);
     if (!front->leaves) return false;
-    for (size_t id = 0; id < n; id++) {
-      uint64_t is_leaf = first_edge[id] == first_edge[id + 1];
-      front->leaves[id / 64] |= is_leaf << id % 64;
-      n_leaves += is_leaf;
-    }
   }
   front->n_queued = n - n_leaves + 1;
   front->queue = lh_alloc(front->n_queued, sizeof *front->queue);
@@ -68,7 +80,7 @@ static bool make_queue(const lh_search *search, frontier *front) {
 }
 
 static inline bool discover(lh_search *search, frontier *front, lh_id id, unsigned penalty) {
-  if (front->leaves && (front->leaves[id / 64] >> id % 64 & 1)) return true;
+  if (front->leaves && lh_is_leaf(front->leaves, id)) return true;
   unsigned own = penalty_of(search->kind[id], id == search->registry);
   if (own <= penalty) {
     front->queue[front->tail++] = id;
@@ -112,22 +124,24 @@ static void choose_edge(lh_search *search, lh_id *from, lh_id target, lh_id sour
     edge[target] = e;
 }
 
-/* `source` has a name without a thread. It names a target that was reached only through threads. Of
-** several sources on this level, the youngest of the least penalty names it. */
+/* `source` has a name without a thread. It names a target that was reached only through threads. */
 static bool name_target(lh_search *search, frontier *front, lh_id source, lh_id target, uint32_t e,
                         unsigned penalty) {
-  if (search->distance[target] & BY_THREAD) {
-    if (!begin_naming(search, front)) return false;
-    search->distance[target] ^= BY_THREAD | NAMED;
-    (*search->named_by)[target] = source;
-    if (search->parent_edge) search->parent_edge[target] = e;
-    front->named[target] = name_found(front, penalty);
-    return discover(search, front, target, penalty);
-  }
+  if (!begin_naming(search, front)) return false;
+  search->distance[target] ^= BY_THREAD | NAMED;
+  (*search->named_by)[target] = source;
+  if (search->parent_edge) search->parent_edge[target] = e;
+  front->named[target] = name_found(front, penalty);
+  return discover(search, front, target, penalty);
+}
+
+/* A further reference to a named target: of several sources on this level, the youngest of the
+** least penalty names it. */
+static inline void name_again(lh_search *search, const frontier *front, lh_id source, lh_id target,
+                              uint32_t e, uint32_t now) {
   lh_id *by = &(*search->named_by)[target];
-  bool is_as_good = front->named[target] == name_found(front, penalty);
-  if (source == *by || (is_as_good && source > *by)) choose_edge(search, by, target, source, e);
-  return true;
+  if (source < *by || (source > *by && front->named[target] != now)) return;
+  choose_edge(search, by, target, source, e);
 }
 
 /* A further reference of the same level: the oldest source of the least penalty is the parent. */
@@ -164,6 +178,7 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
     if (!targets) return false;
   }
   const uint8_t *is_cut = search->is_cut;
+  uint32_t now = name_found(front, penalty);
   lh_id watched = search->watched;
   uint32_t first = first_edge[source];
   for (size_t i = 0; i < n; i++) {
@@ -179,9 +194,12 @@ static bool expand(lh_search *search, frontier *front, lh_id source, unsigned pe
       if (!discover(search, front, target, penalty)) return false;
       continue;
     }
-    if (names && known >= NAMED) {
+    if (names && known & BY_THREAD) {
       if (!name_target(search, front, source, target, e, penalty)) return false;
-      known = distance[target] & ~NAMED;
+      known ^= BY_THREAD;
+    } else if (names && known & NAMED) {
+      name_again(search, front, source, target, e, now);
+      known ^= NAMED;
     }
     if (known == reached && !again) reach_again(search, front, source, target, e, penalty);
     if (target == watched && !again && search->n_found < search->max_found &&
@@ -198,7 +216,7 @@ static void look_ahead(const lh_search *search, const frontier *front, uint32_t 
   lh_prefetch(&graph->edge[graph->first_edge[front->queue[at + AHEAD / 2]]]);
   lh_id next = front->queue[at + AHEAD / 4];
   uint32_t end = graph->first_edge[next + 1];
-  for (uint32_t e = graph->first_edge[next], last = e + AHEAD; e < end && e < last; e++)
+  for (uint32_t e = graph->first_edge[next], last = e + AHEAD / 2; e < end && e < last; e++)
     lh_prefetch(&search->distance[graph->edge[e]]);
 }
 

@@ -35,26 +35,24 @@ lh_value lh_raw_value(const lh_snapshot *s, lh_raw raw) {
 }
 
 static bool is_reserved(const char *bytes, size_t n) {
-  static const char *const words[] = {"and",   "break", "do",       "else", "elseif", "end",
-                                      "false", "for",   "function", "goto", "if",     "in",
-                                      "local", "nil",   "not",      "or",   "repeat", "return",
-                                      "then",  "true",  "until",    "while"};
-  if (n > 8) return false;
-  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-    if (words[i][0] == bytes[0] && strlen(words[i]) == n && memcmp(words[i], bytes, n) == 0)
-      return true;
-  }
+  static const char *const words[] = {
+      [2] = "do if in or",          [3] = "and end for nil not",
+      [4] = "else goto then true",  [5] = "break false local until while",
+      [6] = "elseif repeat return", [8] = "function"};
+  if (n >= sizeof words / sizeof *words || !words[n]) return false;
+  for (const char *word = words[n]; *word; word += n + (word[n] == ' '))
+    if (*word == *bytes && memcmp(word, bytes, n) == 0) return true;
   return false;
 }
 
 bool lh_is_identifier(const char *bytes, size_t n) {
-  if (n == 0) return false;
-  for (size_t i = 0; i < n; i++) {
-    char c = bytes[i];
-    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    if (!letter && (i == 0 || c < '0' || c > '9')) return false;
-  }
-  return !is_reserved(bytes, n);
+  enum { LETTER = 1, DIGIT };
+  static const uint8_t kind[256] = {
+      ['a' ... 'z'] = LETTER, ['A' ... 'Z'] = LETTER, ['_'] = LETTER, ['0' ... '9'] = DIGIT};
+  const uint8_t *at = (const uint8_t *)bytes, *end = at + n;
+  if (n == 0 || kind[*at] != LETTER) return false;
+  while (at < end && kind[*at]) at++;
+  return at == end && !is_reserved(bytes, n);
 }
 
 /* ==== objects ======================================================================= */
