@@ -131,10 +131,21 @@ static lh_usage *open_profile(opening *o, const char *file) {
   return usage;
 }
 
+/* To open a file, malloc keeps all that it gets (cli/open.c). A question uses arrays of megabytes for
+** a short time: from now on each of them is mapped alone, and goes back to the system at once. */
+static void return_memory(void) {
+  enum { LARGE = 1 << 18, MANY = 1 << 16 };
+  (void)mallopt(M_MMAP_MAX, MANY);
+  (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+  (void)mallopt(M_TRIM_THRESHOLD, LARGE);
+  (void)malloc_trim(0);
+}
+
 static void open_all(opening *o) {
   view *v = &o->view;
   v->snapshots = open_snapshots(o);
   if (v->profile != NULL) v->usage = open_profile(o, v->profile);
+  return_memory();
 }
 
 static void close_all(view *v) {
@@ -166,13 +177,6 @@ static int write_report(opening *o, const char *path) {
   return cli_finish(o->c, CLI_DONE);
 }
 
-/* A pass over the heap uses arrays of megabytes for a short time. A fixed threshold returns them to
-** the system at once; by default malloc raises it and keeps them. */
-static void return_memory(void) {
-  enum { LARGE = 1 << 20 };
-  (void)mallopt(M_MMAP_THRESHOLD, LARGE);
-}
-
 static bool wants_browser(const cli *c, open_when when) {
   static const char *const displays[] = {"WAYLAND_DISPLAY", "DISPLAY"};
   if (when != OPEN_AUTO) return when == OPEN_ALWAYS;
@@ -187,7 +191,6 @@ int main(int argc, char **argv) {
   cli c;
   request r = {0};
   opening o = {.c = &c, .view = {.c = &c}};
-  return_memory();
   cli_begin(&c, &tool);
   parse(&o, &r, argc, argv);
   if (r.report != NULL) return write_report(&o, r.report);

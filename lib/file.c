@@ -285,7 +285,8 @@ int lh_file_descriptor(const lh_file *file) {
 }
 
 int lh_complete_file(lh_file *file, lh_error *error) {
-  return lh_file_finish(file) ? LH_OK : lh_file_fail(&file->failure, file->path, error);
+  bool done = file->failure.os_errno == 0 && lh_file_finish(file);
+  return done ? LH_OK : lh_file_fail(&file->failure, file->path, error);
 }
 
 void lh_discard_file(lh_file *file) {

@@ -58,9 +58,6 @@ int lh_file_open(lh_file *file, const char *path, lh_error *error);
 /* Is there room for `bytes`? False: file->failure is filled in. Async-signal-safe. */
 bool lh_file_has_room(lh_file *file, uint64_t bytes, bool at_least);
 
-/* The lh_writer of an lh_file. Async-signal-safe. */
-size_t lh_file_write(const void *data, size_t n, void *file);
-
 /* Gives the file its name. False: file->failure is filled in. Async-signal-safe. */
 bool lh_file_finish(lh_file *file);
 

@@ -16,6 +16,10 @@ LH_API_BEGIN
 ** most 80 bytes an object, with 3 edges each. */
 int lh_analyse(lh_snapshot *snapshot, lh_error *error);
 
+/* Frees what questions for pictures (treemap, flame, timeline) and fields have kept for the next
+** ones. Another of them takes its pass again; texts of its answers are gone. */
+void lh_drop_pictures(lh_snapshot *snapshot);
+
 /* References and objects to ignore. An edge is given by its source, target, kind, and key or index
 ** and ordinal, as from lh_edges_next. An entry under a weak key is one with its ephemeron: either
 ** edge ignores both. An object takes all its edges with it. */

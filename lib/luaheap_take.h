@@ -272,7 +272,10 @@ typedef struct lh_file lh_file;
 int lh_create_file(lh_file **out, const char *path, lh_error *error);
 int lh_file_descriptor(const lh_file *file);
 
-/* Gives the file its name, once. On failure an older file is unchanged. */
+/* The lh_writer of such a file: adds n bytes. Fewer than n: a write failed. Async-signal-safe. */
+size_t lh_file_write(const void *data, size_t n, void *file);
+
+/* Gives the file its name, once. On failure, or if a write failed, an older file is unchanged. */
 int lh_complete_file(lh_file *file, lh_error *error);
 
 /* Closes and frees the file; its content is lost unless it was completed. NULL is harmless. */

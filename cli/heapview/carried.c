@@ -33,15 +33,17 @@ enum {
 
 /* Keys of questions, separated by blanks. */
 
-/* For each snapshot, the last first. */
-#define OF_SNAPSHOT                                                             \
-  "treemap?by=place flame treemap?by=class treemap?by=module treemap timeline " \
-  "timeline?by=place timeline?by=type map objects?limit=20 classes?limit=20 "   \
-  "modules?limit=20 threads?limit=20 growing?limit=20 waste?limit=20 epochs "   \
-  "sites?limit=20"
+/* For each snapshot, the last first: its trees, its ages, its lists. The data kept for a picture
+** takes as much memory as the heap's graph, so it is dropped before the next kind. */
+#define OF_TREES "treemap?by=place flame treemap?by=class treemap?by=module treemap"
+#define OF_AGES "timeline timeline?by=place timeline?by=type map"
+#define OF_LISTS                                                         \
+  "objects?limit=20 classes?limit=20 modules?limit=20 threads?limit=20 " \
+  "growing?limit=20 waste?limit=20 epochs sites?limit=20"
 
-/* Also, if there are several snapshots; and once, about all of them. */
-#define OF_SEVERAL "flame?against=0 strings?limit=20"
+/* Also, if there are several snapshots: trees and lists; and once, about all of them. */
+#define OF_NEW_TREES "flame?against=0"
+#define OF_SEVERAL "strings?limit=20"
 #define OF_ALL "series ladder?limit=20 owners?limit=20"
 
 /* For a profile, with all choices of its page. */
@@ -104,9 +106,16 @@ typedef struct buffer {
   size_t size;
 } buffer;
 
+/* Bytes go to the disk as they come. */
+typedef struct target {
+  lh_file *file; /* has no name until the report is complete */
+  size_t n_bytes;
+} target;
+
 typedef struct report {
   view *v;
-  FILE *out; /* the page */
+  target *to;
+  FILE *out; /* writes to it */
   size_t most_bytes;
   size_t n_plain;
   buffer answers, keys; /* of the current piece: {"KEY":ANSWER,... and "KEY",... */
@@ -186,12 +195,17 @@ static void put_base64(FILE *out, const unsigned char *bytes, size_t n) {
   }
 }
 
-/* Adds the text as a JSON string, deflated, if it fits. Its size is known only then. */
+static size_t written_bytes(report *r) {
+  return fflush(r->out) == 0 ? r->to->n_bytes : SIZE_MAX / 2;
+}
+
+/* Adds the text as a JSON string, deflated, if it fits. Its size is known only then. After a failed
+** write nothing fits. */
 static bool put_deflated(report *r, const char *before, const char *text, size_t n, size_t most) {
   uLongf size = compressBound(n);
   Bytef *packed = cli_must(malloc(size));
   if (compress2(packed, &size, (const Bytef *)text, n, LEVEL) != Z_OK) cli_must(NULL);
-  bool fits = (size_t)ftello(r->out) + (size + 2) / 3 * 4 <= most;
+  bool fits = written_bytes(r) + (size + 2) / 3 * 4 <= most;
   if (fits) {
     fprintf(r->out, "%s\"", before);
     put_base64(r->out, packed, size);
@@ -360,17 +374,26 @@ static void carry_intervals(report *r) {
   free(stops);
 }
 
+static void carry_snapshot(report *r, size_t in) {
+  size_t n = r->v->n;
+  lh_snapshot *s = r->v->snapshots[in];
+  carry_each(r, OF_TREES, in, (added){0});
+  if (n > 1) carry_each(r, OF_NEW_TREES, in, (added){0});
+  if (in + 1 == n) carry_intervals(r);
+  lh_drop_pictures(s);
+  carry_each(r, OF_AGES, in, (added){0});
+  lh_drop_pictures(s);
+  carry_each(r, OF_LISTS, in, (added){0});
+  if (n > 1) carry_each(r, OF_SEVERAL, in, (added){0});
+  if (in + 1 < n) carry_verdict(r, in);
+}
+
 /* The first answers of the other pages. */
 static void carry_tops(report *r) {
   size_t n = r->v->n, last = n > 0 ? n - 1 : 0;
   if (r->v->usage != NULL) carry_each(r, OF_PROFILE, last, (added){0});
   if (n > 1) carry_each(r, OF_ALL, last, (added){0});
-  for (size_t in = n; in-- > 0;) {
-    carry_each(r, OF_SNAPSHOT, in, (added){0});
-    if (n > 1) carry_each(r, OF_SEVERAL, in, (added){0});
-    if (in < last) carry_verdict(r, in);
-  }
-  if (n > 0) carry_intervals(r);
+  for (size_t in = n; in-- > 0;) carry_snapshot(r, in);
 }
 
 /* ==== Objects and classes ============================================================= */
@@ -459,14 +482,14 @@ static void put_carried(report *r) {
   pack(r);
   fputs(size_of(&r->index) > 0 ? "]" : "[]", r->index.file);
   size_t n = size_of(&r->index);
-  (void)put_deflated(r, "],\n\"index\":", r->index.text, n, SIZE_MAX);
+  (void)put_deflated(r, "],\n\"index\":", r->index.text, n, SIZE_MAX / 4);
   fprintf(r->out, ",\n\"objects\":%llu,\"named\":%llu,\"all\":%llu}\n",
           (unsigned long long)r->n_objects, (unsigned long long)r->named,
           (unsigned long long)count_objects(r->v));
 }
 
-static void put_report(view *v, FILE *out) {
-  report r = {.v = v, .out = out, .most_bytes = MOST_BYTES - view_page_begin(out)};
+static void put_report(view *v, target *to, FILE *out) {
+  report r = {.v = v, .to = to, .out = out, .most_bytes = MOST_BYTES - view_page_begin(out)};
   r.objects = cli_must(calloc(v->n + 1, sizeof *r.objects));
   r.classes = cli_must(calloc(v->n + 1, sizeof *r.classes));
   buffer *buffers[] = {&r.answers, &r.keys, &r.index};
@@ -511,18 +534,36 @@ static void prepare_all(const view *v) {
               &error);
 }
 
+/* For fopencookie. */
+static ssize_t write_bytes(void *cookie, const char *bytes, size_t n) {
+  target *to = cookie;
+  size_t done = lh_file_write(bytes, n, to->file);
+  to->n_bytes += done;
+  return (ssize_t)done;
+}
+
+static target of_process; /* one report for each */
+
+/* If the process ends amid a report, no half of it stays under a temporary name. */
+static void discard(void) {
+  lh_discard_file(of_process.file);
+  of_process.file = NULL;
+}
+
 void view_write(view *v, const char *path) {
-  char *text = NULL;
-  size_t size;
+  const cookie_io_functions_t functions = {.write = write_bytes};
+  target *to = &of_process;
   lh_error error;
   prepare_all(v);
   cli_progress(v->c, "writing %s", path);
   v->is_written = true;
-  FILE *out = cli_open_text(&text, &size);
-  put_report(v, out);
-  cli_close_text(out);
-  int code = lh_save(text, size, path, &error);
+  (void)atexit(discard);
+  cli_check(v->c, lh_create_file(&to->file, path, &error), NULL, &error);
+  FILE *out = cli_must(fopencookie(to, "w", functions));
+  put_report(v, to, out);
+  (void)fclose(out); /* a failed write is latched in the file */
+  int code = lh_complete_file(to->file, &error);
   cli_progress(v->c, NULL);
   cli_check(v->c, code, NULL, &error);
-  free(text);
+  discard();
 }

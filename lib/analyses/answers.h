@@ -174,7 +174,7 @@ typedef struct lh_field {
 /* References to instances with the same source class and label. */
 typedef struct lh_referring {
   uint32_t class_index; /* of the referrers; UINT32_MAX: the roots */
-  const char *label;    /* .owner, [*], upvalue bus, ... */
+  const char *label;    /* .owner, [*], upvalue bus, ...; of the description */
   bool weak;
   uint64_t sources, references;
 } lh_referring;
@@ -199,6 +199,8 @@ typedef struct lh_description {
   size_t n_fields;
   lh_referring *referrers; /* most references first */
   size_t n_referrers;
+  char **labels; /* private: of the referrers */
+  size_t n_labels;
   uint64_t *epochs; /* by epoch, 0 to lh_mark_count - 1; the snapshot's mark ends the last */
   uint32_t n_epochs;
   lh_class_site *sites; /* of a tracked program: most instances first */

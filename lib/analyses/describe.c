@@ -186,15 +186,23 @@ static int compare_referrers(const void *left, const void *right, void *payload)
          strcmp(a->label, b->label) ?: LH_LESS(a->class_index, b->class_index) ?: a->weak - b->weak;
 }
 
+/* What only finds rows again: many times the bytes of the rows. */
+static void drop_keys(collecting *c) {
+  LH_FREE_MAPS(&c->by_edge, &c->by_label, &c->names_of, &c->labels.by_key);
+}
+
 static bool finish_referrers(collecting *c, lh_description *out) {
+  drop_keys(c);
   out->referrers = lh_alloc(c->n, sizeof *out->referrers);
   if (!out->referrers) return false;
   for (size_t i = 0; i < c->n; i++) {
-    lh_referring told = c->rows[i].visible;
-    told.label = lh_copy_text(c->labels.texts[c->rows[i].label]);
-    if (!told.label) return false;
-    out->referrers[out->n_referrers++] = told;
+    out->referrers[i] = c->rows[i].visible;
+    out->referrers[i].label = c->labels.texts[c->rows[i].label];
   }
+  out->n_referrers = c->n;
+  out->labels = c->labels.texts;
+  out->n_labels = c->labels.n;
+  c->labels = (lh_strings){0};
   if (out->n_referrers > 1)
     qsort_r(out->referrers, out->n_referrers, sizeof *out->referrers, compare_referrers,
             c->snapshot);
@@ -210,11 +218,9 @@ static bool describe_referrers(const lh_instances *of, lh_description *out) {
   bool ok = c.any != LH_NO_NUMBER && c.slot != LH_NO_NUMBER && c.untold != LH_NO_NUMBER &&
             find_sources(&c) && add_all(&c) && (!c.too_many || add_all(&c)) &&
             finish_referrers(&c, out);
-  LH_FREE_ALL(c.refers, c.rows);
+  drop_keys(&c);
   lh_strings_free(&c.labels);
-  lh_map_free(&c.by_edge);
-  lh_map_free(&c.by_label);
-  lh_map_free(&c.names_of);
+  LH_FREE_ALL(c.refers, c.rows);
   return ok;
 }
 
@@ -428,8 +434,8 @@ int lh_describe_class(lh_snapshot *snapshot, const char *name, lh_description *o
 
 void lh_description_free(lh_description *description) {
   for (size_t i = 0; i < description->n_fields; i++) lh_free((void *)description->fields[i].name);
-  for (size_t i = 0; i < description->n_referrers; i++)
-    lh_free((void *)description->referrers[i].label);
-  LH_FREE_ALL(description->fields, description->referrers, description->epochs, description->sites);
+  for (size_t i = 0; i < description->n_labels; i++) lh_free(description->labels[i]);
+  LH_FREE_ALL(description->fields, description->referrers, description->labels, description->epochs,
+              description->sites);
   *description = (lh_description){0};
 }

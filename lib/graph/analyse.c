@@ -71,15 +71,22 @@ static bool find_retained(lh_snapshot *snapshot) {
   return ok;
 }
 
+void lh_drop_pictures(lh_snapshot *snapshot) {
+  if (snapshot->trees) snapshot->free_trees(snapshot->trees);
+  if (snapshot->age_sums) snapshot->free_age_sums(snapshot->age_sums);
+  if (snapshot->fields) snapshot->free_fields(snapshot->fields);
+  snapshot->trees = NULL;
+  snapshot->age_sums = NULL;
+  snapshot->fields = NULL;
+}
+
 /* Frees all results except snapshot->reach. */
 static void drop_analysis(lh_snapshot *snapshot) {
   lh_drop_graph(snapshot);
   lh_steps_free(snapshot->steps);
   lh_referrer_index_free(snapshot->referrers);
   lh_drop_dominator_tree(snapshot);
-  if (snapshot->trees) snapshot->free_trees(snapshot->trees);
-  if (snapshot->age_sums) snapshot->free_age_sums(snapshot->age_sums);
-  if (snapshot->fields) snapshot->free_fields(snapshot->fields);
+  lh_drop_pictures(snapshot);
   LH_FREE_ALL(snapshot->idom, snapshot->distance, snapshot->parent, snapshot->parent_edge,
               snapshot->named_by, snapshot->clusters, snapshot->retained);
   snapshot->idom = snapshot->distance = snapshot->parent = snapshot->parent_edge = NULL;
@@ -87,9 +94,6 @@ static void drop_analysis(lh_snapshot *snapshot) {
   snapshot->retained = NULL;
   snapshot->referrers = NULL;
   snapshot->steps = NULL;
-  snapshot->trees = NULL;
-  snapshot->age_sums = NULL;
-  snapshot->fields = NULL;
 }
 
 int lh_find_paths(lh_snapshot *snapshot, lh_error *error) {

@@ -40,15 +40,11 @@ static void choose_seed(lh_map *map, size_t n_slots) {
   map->factor = lh_hash(&map->seed, sizeof map->seed, 0) | 1;
 }
 
-/* Doubles the slots, with room for keys in half of them. On failure the map is unchanged. */
+/* Doubles the slots, of which keys take at most half. On failure the map is unchanged. */
 static bool grow_slots(lh_map *map, size_t n_words) {
   size_t n_slots = map->n_slots ? map->n_slots * 2 : FIRST_SLOTS;
   if (n_slots > UINT32_MAX) return false;
-  uint64_t *keys = lh_realloc(map->keys, n_slots / 2, n_words * sizeof *keys);
-  if (keys) map->keys = keys;
-  uint32_t *values = keys ? lh_realloc(map->values, n_slots / 2, sizeof *values) : NULL;
-  if (values) map->values = values;
-  uint32_t *slots = values ? lh_alloc_zeroed(n_slots, sizeof *slots) : NULL;
+  uint32_t *slots = lh_alloc_zeroed(n_slots, sizeof *slots);
   if (!slots) return false;
   choose_seed(map, n_slots);
   lh_free(map->slots);
@@ -58,6 +54,13 @@ static bool grow_slots(lh_map *map, size_t n_words) {
   return true;
 }
 
+/* Keys and values grow by half, slots by the double: a big map has less unused room. */
+static bool make_room(lh_map *map, size_t n_words) {
+  return (map->n * 2 < map->n_slots || grow_slots(map, n_words)) &&
+         lh_grow(&map->keys, map->n, &map->key_room, n_words * sizeof *map->keys) &&
+         lh_grow(&map->values, map->n, &map->value_room, sizeof *map->values);
+}
+
 static inline uint32_t number_under(const lh_map *map, const uint64_t *words, size_t n_words) {
   if (map->n_slots == 0) return LH_NO_NUMBER;
   uint32_t number = *find_slot(map, words, n_words);
@@ -65,7 +68,8 @@ static inline uint32_t number_under(const lh_map *map, const uint64_t *words, si
 }
 
 static inline uint32_t *value_under(lh_map *map, const uint64_t *words, size_t n_words) {
-  if (map->n * 2 >= map->n_slots && !grow_slots(map, n_words)) return NULL;
+  bool has_room = map->n * 2 < map->n_slots && map->n < map->value_room;
+  if (!has_room && !make_room(map, n_words)) return NULL;
   uint32_t *slot = find_slot(map, words, n_words);
   if (*slot == 0) {
     memcpy(map->keys + map->n * n_words, words, n_words * sizeof *words);

@@ -18,7 +18,7 @@ typedef struct lh_map {
   uint64_t *keys; /* one word each, or the same number of words each */
   uint32_t *values;
   uint32_t *slots; /* number of the key, from 1 on; 0: empty */
-  size_t n, n_slots;
+  size_t n, n_slots, key_room, value_room;
   uint64_t seed, factor;
 } lh_map;
 

@@ -36,10 +36,14 @@ static void begin_item(lh_json *w, const char *key) {
   put_blank(w);
 }
 
+static void look_for_room(lh_json *w) {
+  if (w->most_bytes > 0 && !w->is_full)
+    w->is_full = ferror(w->out) || ftello(w->out) > w->most_bytes;
+}
+
 static void end_item(lh_json *w) {
   w->follows = true;
-  if (w->most_bytes > 0 && !is_in_line(w) && !w->is_full)
-    w->is_full = ferror(w->out) || ftello(w->out) > w->most_bytes;
+  if (!is_in_line(w)) look_for_room(w);
 }
 
 void lh_json_open_in_line(lh_json *w, const char *key, char bracket) {
@@ -190,10 +194,11 @@ static void put_rows(lh_json *w, lh_report *report, const lh_column *column, con
   const char *row = cell->as.rows.list;
   size_t n = cell->as.rows.n;
   if (!column->is_one) lh_json_open_in_line(w, key, column->is_by_name ? '{' : '[');
-  for (size_t i = 0; i < n; i++, row += table->row_bytes) {
+  for (size_t i = 0; i < n && !w->is_full; i++, row += table->row_bytes) {
     lh_cell name = {0};
     if (column->is_by_name) lh_cell_of(report, table->columns, row, &name);
     put_row(w, report, column->is_one ? key : name.as.text, table, row);
+    look_for_room(w);
   }
   if (!column->is_one) lh_json_close(w, column->is_by_name ? '}' : ']');
 }
