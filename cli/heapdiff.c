@@ -275,13 +275,6 @@ static int answer(cli *c, request *r, const char *question, lh_snapshot *snapsho
   return status;
 }
 
-static bool are_apart(lh_snapshot *const *snapshots, size_t n) {
-  uint64_t state = lh_snapshot_info(snapshots[0])->state_id;
-  bool apart = false;
-  for (size_t i = 1; i < n; i++) apart |= lh_snapshot_info(snapshots[i])->state_id != state;
-  return apart;
-}
-
 static int compare(cli *c, request *r) {
   lh_snapshot *snapshots[3];
   lh_request asked = request_of(c, r);
@@ -289,7 +282,7 @@ static int compare(cli *c, request *r) {
   for (size_t i = 0; i < n; i++) snapshots[i] = cli_open(c, r->files[i]);
   asked.snapshots = snapshots;
   asked.n_snapshots = n;
-  int status = answer(c, r, are_apart(snapshots, n) ? "apart" : "diff", snapshots[n - 1], &asked);
+  int status = answer(c, r, "diff", snapshots[n - 1], &asked);
   for (size_t i = 0; i < n; i++) lh_close(snapshots[i]);
   return status;
 }

@@ -347,9 +347,9 @@ struct lh_report {
   size_t n_made, capacity;
 };
 
-/* Asks a question. The snapshot must be classified, unless it is compared with others; NULL: a
-** question about a ladder or profiles. Freed by lh_report_free. Costs the analysis that the
-** question needs. */
+/* Asks a question; for the diff of snapshots of several Lua states, "apart". The snapshot must be
+** classified, unless it is compared with others; NULL: a question about a ladder or profiles. Freed
+** by lh_report_free. Costs the analysis that the question needs. */
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error);
 void lh_report_free(lh_report *report);

@@ -81,9 +81,19 @@ static uint64_t whole_at(const lh_report *report, size_t offset) {
   return *(const uint64_t *)(const void *)((const char *)report->answer + offset);
 }
 
+/* Snapshots of several Lua states have no objects in common. */
+static bool are_apart(const lh_request *r) {
+  bool apart = false;
+  for (size_t i = 1; i < r->n_snapshots; i++)
+    apart |=
+        lh_snapshot_info(r->snapshots[i])->state_id != lh_snapshot_info(r->snapshots[0])->state_id;
+  return apart;
+}
+
 int lh_ask(lh_report *report, const lh_question *question, lh_snapshot *snapshot,
            const lh_request *request, lh_error *error) {
   lh_reach reach = {0};
+  if (question == &lh_diff_question && are_apart(request)) question = &lh_apart_question;
   *report = (lh_report){.question = question, .request = *request, .snapshot = snapshot};
   report->answer = lh_alloc_zeroed(1, question->answer->row_bytes);
   bool made = report->answer && keep_names(report);

@@ -158,15 +158,6 @@ static int make_ladder(lh_snapshot *const *snapshots, size_t n, lh_ladder **ladd
   return code;
 }
 
-/* Snapshots of several Lua states have no objects in common. */
-static bool are_apart(const lh_request *r) {
-  bool apart = false;
-  for (size_t i = 1; i < r->n_snapshots; i++)
-    apart |=
-        lh_snapshot_info(r->snapshots[i])->state_id != lh_snapshot_info(r->snapshots[0])->state_id;
-  return apart;
-}
-
 /* How many snapshots a question needs, 0: it needs more than text can say, such as a path. All
 ** others about snapshots need one, and all about a ladder two. */
 static const struct need {
@@ -244,7 +235,6 @@ int lh_answer_json(lh_snapshot *const *snapshots, size_t n, const char *question
   if (code != LH_OK) return code;
   r.snapshots = snapshots;
   r.n_snapshots = n;
-  if (strcmp(question, "diff") == 0 && are_apart(&r)) q = lh_find_question("apart");
   code = answer_named(q, &r, arguments, json, error);
   if (code != LH_OK) {
     lh_free(*json);

@@ -338,19 +338,17 @@ static void sort_by_time(lua_State *L, int n) {
   }
 }
 
-static bool is_of_state(const hr_snapshot *a, const hr_snapshot *b) {
-  return lh_snapshot_info(a->snapshot)->state_id == lh_snapshot_info(b->snapshot)->state_id;
-}
-
 /* A middle snapshot of one state needs no analysis: only its objects and entries are compared. */
 static int answer_of(lua_State *L, int n, const char *question) {
   lh_snapshot *snapshots[3] = {NULL};
   lh_request request = {.snapshots = snapshots, .n_snapshots = (size_t)n, .n_names = (size_t)n};
+  for (int i = 1; i <= n; i++) (void)hr_check_snapshot(L, i);
   sort_by_time(L, n);
   for (int i = 1; i <= n; i++) (void)hr_hold(L, i, 0, NULL);
+  uint64_t state = lh_snapshot_info(hr_check_snapshot(L, n)->snapshot)->state_id;
   for (int i = 1; i <= n; i++) {
     hr_snapshot *of = hr_check_snapshot(L, i);
-    bool is_middle = i == 2 && n == 3 && is_of_state(of, hr_check_snapshot(L, 3));
+    bool is_middle = i == 2 && n == 3 && lh_snapshot_info(of->snapshot)->state_id == state;
     snapshots[i - 1] = is_middle ? hr_opened(L, of) : hr_analysed(L, of);
   }
   const char **names = new_names(L, (size_t)n);
@@ -365,17 +363,12 @@ static int answer_of(lua_State *L, int n, const char *question) {
 ** oldest and is alive in the youngest. */
 int hr_method_diff(lua_State *L) {
   int n = lua_isnoneornil(L, 3) ? 2 : 3;
-  bool apart = false;
   lua_settop(L, n);
-  for (int i = 1; i <= n; i++)
-    apart |= !is_of_state(hr_check_snapshot(L, 1), hr_check_snapshot(L, i));
-  return answer_of(L, n, apart ? "apart" : "diff");
+  return answer_of(L, n, "diff");
 }
 
 int hr_method_strings(lua_State *L) {
   lua_settop(L, 2);
-  (void)hr_check_snapshot(L, 1);
-  (void)hr_check_snapshot(L, 2);
   return answer_of(L, 2, "strings");
 }
 
