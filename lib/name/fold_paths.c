@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 #include "read/decode.h"
 
-enum { LOG2_RECENT = 8 };
+enum { LOG2_RECENT = 8, N_RECENT_SLOTS = 32 };
 
 /* A step between two spots. */
 typedef struct recent_step {
@@ -19,12 +19,21 @@ typedef struct recent_step {
   uint32_t to;
 } recent_step;
 
+/* The same from a thread, through a slot of a Lua function's frame: what its text depends on. */
+typedef struct recent_slot {
+  uint64_t spots, name, kind; /* name and ordinal; kind, and class of the function */
+  uint32_t to;
+} recent_slot;
+
 typedef struct walk {
   const lh_snapshot *snapshot;
   lh_folds *folds;      /* its `order` is the queue */
   const uint8_t *marks; /* of lh_mark_paths; NULL: all paths */
   lh_map spot_of;       /* state, class -> spot */
   recent_step *recent;
+  recent_slot slots[N_RECENT_SLOTS];
+  lh_id thread;      /* whose slots are read; LH_NO_OBJECT: none */
+  lh_edges reads;    /* up to the last slot */
   uint32_t *n_alike; /* of each class, among the values of one table */
   uint32_t *counted; /* the classes with n_alike > 0 */
   uint32_t n_counted;
@@ -147,10 +156,39 @@ static uint32_t fold_new(walk *w, lh_id id, uint32_t from, uint32_t e, bool any_
   return fold_edge(w, from, &edge, any_key);
 }
 
+/* The slots of a thread are read once, not from its beginning for each. */
+static lh_edge read_slot(walk *w, lh_id thread, uint32_t e) {
+  lh_edge edge = {0};
+  if (w->thread != thread) lh_edges_begin(w->snapshot, thread, &w->reads);
+  w->thread = thread;
+  while (lh_edges_next(&w->reads, &edge) && lh_edges_number(&w->reads) < e) continue;
+  return edge;
+}
+
+static uint32_t fold_slot(walk *w, lh_id thread, uint32_t from, uint32_t e, uint32_t class_index) {
+  lh_edge edge = read_slot(w, thread, e);
+  bool names_target = edge.kind == LH_EDGE_FUNCTION || edge.kind == LH_EDGE_OPEN_UPVALUE;
+  lh_id function = names_target ? edge.target : edge.holder;
+  uint32_t function_class = lh_class_of(w->snapshot, function);
+  if (function_class == UINT32_MAX) return fold_edge(w, from, &edge, false);
+  recent_slot slot = {.spots = (uint64_t)from << 32 | class_index,
+                      .name = (uint64_t)edge.name << 32 | edge.ordinal,
+                      .kind = (uint64_t)function_class << 8 | edge.kind};
+  uint64_t hash = (slot.spots ^ slot.name ^ slot.kind) * 0xD6E8FEB86659FD93u;
+  recent_slot *known = &w->slots[hash >> 32 & (N_RECENT_SLOTS - 1)];
+  if (known->spots == slot.spots && known->name == slot.name && known->kind == slot.kind)
+    return known->to;
+  slot.to = fold_edge(w, from, &edge, false);
+  *known = slot;
+  return slot.to;
+}
+
 /* For the edge `e` to an object of this class. */
 static inline uint32_t spot_behind(walk *w, source *from, uint32_t e, uint32_t class_index) {
   bool any_key = is_any_key(w, from, e, class_index);
   uint64_t step = from->is_common ? step_in_row(w->snapshot, from->id, e, any_key) : 0;
+  if (step == 0 && from->is_common && lh_label_kind(w->snapshot->label[e]) >= LH_EDGE_FUNCTION)
+    return fold_slot(w, from->id, from->spot, e, class_index);
   if (step == 0) return fold_new(w, from->id, from->spot, e, any_key, step);
   uint64_t spots = (uint64_t)from->spot << 32 | class_index;
   uint64_t hash = (spots ^ step * 0x9FB21C651E98DF25u) * 0xD6E8FEB86659FD93u;
@@ -205,7 +243,7 @@ static bool has_targets(const lh_snapshot *s, lh_id id) {
 }
 
 static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8_t *marks) {
-  walk w = {.snapshot = snapshot, .folds = folds, .marks = marks};
+  walk w = {.snapshot = snapshot, .folds = folds, .marks = marks, .thread = LH_NO_OBJECT};
   lh_place_tree *tree = lh_places_of(snapshot);
   bool ok = tree && lh_folder_begin(&folds->folder, snapshot, tree) && allocate(&w) &&
             spot_of_state(&w, LH_FOLD_START, UINT32_MAX) == 0;
