@@ -131,8 +131,8 @@ static lh_usage *open_profile(opening *o, const char *file) {
   return usage;
 }
 
-/* To open a file, malloc keeps all that it gets (cli/open.c). A question uses arrays of megabytes for
-** a short time: from now on each of them is mapped alone, and goes back to the system at once. */
+/* To open a file, malloc keeps all that it gets (cli/open.c). A question uses arrays of megabytes
+** for a short time: from now on each is mapped alone, and goes back to the system at once. */
 static void return_memory(void) {
   enum { LARGE = 1 << 18, MANY = 1 << 16 };
   (void)mallopt(M_MMAP_MAX, MANY);

@@ -10,9 +10,16 @@
 ** A stretch has 2 MB, so a heap has few of them. In a file whose objects are far apart most units
 ** would be empty. Then stretches are smaller, at last one unit. Memory: 4 bytes an object and 16 a
 ** unit, of which there are at most as many as objects; 32 more an object if they are far apart.
+**
+** Lua prints the address of a userdata's block, which is behind its user values. For up to
+** MOST_TRIED values, each number is tried; the userdata with more of them are in a sorted list.
 */
+#include <stdlib.h>
+
 #include "decode.h"
 #include "reader.h"
+
+enum { MOST_TRIED = 15 };
 
 /* Words of a stretch, as powers of two: 2 MB, 128 KB, 8 KB, 512 bytes. */
 static const uint8_t sizes[] = {18, 14, 10, LH_LOG2_UNIT};
@@ -86,10 +93,31 @@ static bool fill_ranks(lh_snapshot *s) {
   return true;
 }
 
+static int compare_blocks(const void *left, const void *right) {
+  const lh_far_block *a = left, *b = right;
+  return LH_LESS(a->pointer, b->pointer) ?: LH_LESS(a->id, b->id);
+}
+
+static bool list_far_blocks(lh_snapshot *s) {
+  size_t capacity = 0;
+  lh_object o;
+  for (lh_id id = 1; id <= s->n; id++) {
+    if (lh_type_of(s, id) != LH_TYPE_USERDATA || lh_is_dead(s, id)) continue;
+    lh_object_at(s, id, &o);
+    if (o.as.userdata.user_values <= MOST_TRIED) continue;
+    if (!lh_grow(&s->far_blocks, s->n_far_blocks, &capacity, sizeof *s->far_blocks)) return false;
+    s->far_blocks[s->n_far_blocks++] = (lh_far_block){o.pointer, id};
+  }
+  if (s->n_far_blocks > 1)
+    qsort(s->far_blocks, s->n_far_blocks, sizeof *s->far_blocks, compare_blocks);
+  return true;
+}
+
 int lh_index_addresses(lh_snapshot *s, lh_error *error) {
   s->stretch_seed = lh_random_seed();
   int code = fill_units(s, error);
-  if (code == LH_OK && !fill_ranks(s)) code = lh_fail_memory(error, "indexing addresses");
+  if (code == LH_OK && !(fill_ranks(s) && list_far_blocks(s)))
+    code = lh_fail_memory(error, "indexing addresses");
   return code;
 }
 
@@ -109,10 +137,16 @@ static lh_id userdata_of(const lh_snapshot *s, uint64_t address, uint32_t n) {
   return object.as.userdata.user_values == n ? id : LH_NO_OBJECT;
 }
 
+static lh_id far_userdata_of(const lh_snapshot *s, uint64_t address) {
+  size_t at = 0;
+  LH_LOWER_BOUND(at, s->n_far_blocks, s->far_blocks[at].pointer < address);
+  bool is_there = at < s->n_far_blocks && s->far_blocks[at].pointer == address;
+  return is_there ? s->far_blocks[at].id : LH_NO_OBJECT;
+}
+
 lh_id lh_find_address(const lh_snapshot *s, uint64_t address) {
   if (address == 0 || address % 8 != 0) return LH_NO_OBJECT;
   lh_id id = lh_find_word(s, address >> 3);
-  for (uint32_t n = 0; id == LH_NO_OBJECT && n <= LH_MOST_USER_VALUES; n++)
-    id = userdata_of(s, address, n);
-  return id;
+  for (uint32_t n = 0; id == LH_NO_OBJECT && n <= MOST_TRIED; n++) id = userdata_of(s, address, n);
+  return id == LH_NO_OBJECT ? far_userdata_of(s, address) : id;
 }

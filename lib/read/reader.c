@@ -185,11 +185,12 @@ void lh_close(lh_snapshot *s) {
   lh_left_out_free(s->left_out);
   lh_sites_free(s->sites);
   LH_FREE_ALL(s->address, s->record_low, s->record_high, s->kind, s->key_kinds, s->shallow,
-              s->modes, s->stretches, s->units, s->by_rank, s->roots, s->marks, s->mark_ids,
-              s->mark_names, s->text, s->upvalue_names, s->first_edge, s->edge, s->label, s->aside,
-              s->bent, s->ephemerons, s->distance, s->parent, s->parent_edge, s->named_by, s->idom,
-              s->retained, s->name, s->own_data, s->names, s->keys, s->stack_counts, s->clusters,
-              s->limiters, s->placed, s->matched, s->c_functions, s->c_texts, s->blocks, s);
+              s->modes, s->stretches, s->units, s->by_rank, s->far_blocks, s->roots, s->marks,
+              s->mark_ids, s->mark_names, s->text, s->upvalue_names, s->first_edge, s->edge,
+              s->label, s->aside, s->bent, s->ephemerons, s->distance, s->parent, s->parent_edge,
+              s->named_by, s->idom, s->retained, s->name, s->own_data, s->names, s->keys,
+              s->stack_counts, s->clusters, s->limiters, s->placed, s->matched, s->c_functions,
+              s->c_texts, s->blocks, s);
 }
 
 const lh_info *lh_snapshot_info(const lh_snapshot *s) {

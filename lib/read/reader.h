@@ -123,6 +123,4 @@ static inline uint64_t lh_userdata_header(uint32_t user_values) {
   return user_values == 0 ? 32 : 40 + 16 * (uint64_t)user_values;
 }
 
-enum { LH_MOST_USER_VALUES = 255 }; /* tried by lh_find_address */
-
 #endif

@@ -79,6 +79,12 @@ typedef struct lh_unit {
       rank; /* the number of objects in the units before; the order of stretches is arbitrary */
 } lh_unit;
 
+/* A userdata with so many user values that its block is far behind its header. */
+typedef struct lh_far_block {
+  uint64_t pointer; /* of the block, as Lua prints it */
+  lh_id id;
+} lh_far_block;
+
 typedef struct lh_stretch {
   uint64_t number; /* from 1 on; 0: empty slot */
   uint64_t first_unit;
@@ -173,7 +179,9 @@ struct lh_snapshot {
   unsigned log2_stretch; /* words of a stretch */
   lh_unit *units;        /* the first is empty and in no stretch */
   uint64_t n_units;
-  lh_id *by_rank;         /* ids by rank */
+  lh_id *by_rank;           /* ids by rank */
+  lh_far_block *far_blocks; /* by pointer */
+  size_t n_far_blocks;
   uint64_t records_end;   /* in the file */
   lh_block_start *blocks; /* with a record's start; before version 6 only the first block */
   uint32_t n_blocks;

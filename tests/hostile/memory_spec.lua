@@ -34,6 +34,15 @@ local function expect_done(command, told, dir, bytes, what)
   os.remove(dir .. "/out")
 end
 
+-- An answer for which memory runs out says so, and makes the report another one.
+local function expect_whole_report(dir, bytes)
+  expect_done("heapview -o limited.html c", "", dir, bytes, "heapview")
+  if support.sanitized then return end
+  support.answer("heapview -o free.html c", dir)
+  local _, _, differ = support.run("cmp limited.html free.html", {cwd = dir})
+  assert.equal(0, differ)
+end
+
 -- Of each family a report that makes a row of each few bytes of it.
 local commands = {
   {"an array", "heaptop -n 0 c"},
@@ -75,26 +84,17 @@ describe("all rows of a forged file of every family", function()
         expect_done(command, "^heap%l+: [%d,]+ rows were left out: [^\n]*\n$", dir, bytes, command)
         n = n + 1
       end
+      expect_whole_report(dir, bytes)
+      n = n + 1
       support.run {"rm", "-r", dir}
     end)
   end
 end)
 
--- An answer for which memory runs out says so, and makes the report another one.
-describe("a report of a forged file of", function()
-  for _, family in ipairs {"one long source", "equal functions", "weak tables", "an array"} do
-    it(family .. " is complete", function()
-      local dir = support.tmpdir()
-      local bytes = write(dir, family)
-      local _, errors, code = run("heapview -o limited.html c", dir, bytes)
-      assert.equal("", errors)
-      assert.equal(0, code)
-      support.answer("heapview -o free.html c", dir)
-      local _, _, differ = support.run("cmp limited.html free.html", {cwd = dir})
-      assert.equal(0, differ)
-    end)
-  end
-end)
+local function expect_profile(mode, dir, bytes)
+  expect_done("heapprof " .. mode .. " c", "^heapprof: [%d,]+ rows? %w+ left out: [^\n]*\n$", dir,
+              bytes, mode)
+end
 
 describe("all rows of a forged profile of", function()
   local names, step, n = families.profiles(), support.sanitized and 4 or 1, 0
@@ -112,8 +112,13 @@ describe("all rows of a forged profile of", function()
         "", "--live -n 0", "--by stack -n 0", "--by stack -n 0 --json", "--by function -n 0",
         "--calls -n 0", "--advice -n 0", "--folded", "--blueprint",
       } do
-        expect_done("heapprof " .. mode .. " c", "^heapprof: [%d,]+ rows? %w+ left out: [^\n]*\n$",
-                    dir, bytes, mode)
+        expect_profile(mode, dir, bytes)
+        n = n + 1
+      end
+      local _, errors = support.run("heapprof --lmprof c >out", {cwd = dir})
+      if errors:find("recorded as an aggregate", 1, true) then return end
+      for _, mode in ipairs {"--lmprof", "--memprof", "--luamemprofiler"} do
+        expect_profile(mode, dir, bytes)
         n = n + 1
       end
     end)

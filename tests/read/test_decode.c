@@ -325,20 +325,36 @@ static void addresses_are_found(void **state) {
     assert_int_equal(lh_find_address(s, o.pointer), id);
     assert_int_equal(lh_shallow_bytes(s, id), o.shallow_bytes);
   }
-  const uint64_t none[] = {0,
-                           1,
-                           7,
-                           8,
-                           AT_TABLE + 1,
-                           AT_TABLE + 8,
-                           AT_NOWHERE,
-                           AT_USERDATA + 32,
-                           AT_USERDATA + 56,
-                           AT_TABLE + 32,
-                           UINT64_MAX,
-                           UINT64_MAX - 7};
+  const uint64_t none[] = {0, 1, 7, 8, AT_TABLE + 1, AT_TABLE + 8, AT_TABLE + 32, UINT64_MAX - 7};
+  const uint64_t others[] = {AT_NOWHERE, AT_USERDATA + 32, AT_USERDATA + 56, UINT64_MAX};
   for (size_t i = 0; i < sizeof none / sizeof *none; i++)
     assert_int_equal(lh_find_address(s, none[i]), LH_NO_OBJECT);
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    assert_int_equal(lh_find_address(s, others[i]), LH_NO_OBJECT);
+}
+
+/* Each with another number of user values, up to Lua's most, far from the one before. */
+static void blocks_behind_many_user_values_are_found(void **state) {
+  const unsigned numbers[] = {0, 15, 16, 255, 256, 1000, 65534};
+  lh_snapshot *far;
+  forge f;
+  (void)state;
+  forge_begin(&f);
+  forge_mark(&f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "far");
+  for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    forge_record(&f, LH_REC_USERDATA, 0x1000000 * (i + 1), 40 + 16 * numbers[i]);
+    forge_uvarint(&f, 8);
+    forge_uvarint(&f, numbers[i]);
+    for (unsigned k = 0; k < numbers[i]; k++) forge_u8(&f, LH_VAL_NIL);
+  }
+  forge_finish(&f);
+  assert_int_equal(lh_open_memory(&far, f.data, f.size, "far", NULL), 0);
+  for (lh_id id = 2; id <= 1 + sizeof numbers / sizeof *numbers; id++) {
+    assert_int_equal(lh_find_address(far, lh_pointer_of(far, id)), id);
+    assert_int_equal(lh_find_address(far, lh_pointer_of(far, id) + 8), LH_NO_OBJECT);
+  }
+  lh_close(far);
+  forge_free(&f);
 }
 
 static void the_root_is_no_object(void **state) {
@@ -568,6 +584,7 @@ int main(void) {
                                      cmocka_unit_test(addresses_are_found),
                                      cmocka_unit_test(the_root_is_no_object),
                                      cmocka_unit_test(rows_agree_with_records),
+                                     cmocka_unit_test(blocks_behind_many_user_values_are_found),
                                      cmocka_unit_test(the_rows_tell_ephemerons),
                                      cmocka_unit_test(metatables_say_how_weak_a_table_is),
                                      cmocka_unit_test(frequent_keys_are_keys),
