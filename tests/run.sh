@@ -13,7 +13,9 @@
 # name the ten files that took most processor time, and tell that of all.
 #
 # With SANITIZED=1 BUILD is a build for AddressSanitizer. The interpreter is not linked to it, so
-# libasan is preloaded, and it may leak at exit: only our own programs are checked for leaks.
+# libasan is preloaded, and it may leak at exit: only our own programs are checked for leaks. Freed
+# memory is kept for 16 MB of it, not 256, and a block of the interpreter's has the four innermost
+# callers of its allocation: a Lua program takes a third less time so.
 set -u
 
 run_one() {
@@ -23,7 +25,7 @@ run_one() {
   esac
   if [ "${SANITIZED-}" = 1 ] && [ $# -gt 1 ]; then
     set -- env LD_PRELOAD="$LUAHEAP_PRELOAD" \
-      ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1" "$@"
+      ASAN_OPTIONS="detect_leaks=0:malloc_context_size=4:$LUAHEAP_ASAN_ALL" "$@"
   fi
   timeout -k 9 1200 "$@"
 }
@@ -76,8 +78,9 @@ export LUAHEAP_BUILD="$1"
 shift
 if [ "${SANITIZED-}" = 1 ]; then
   export UBSAN_OPTIONS=print_stacktrace=1
-  LUAHEAP_ASAN_COMMANDS="detect_leaks=1:allocator_may_return_null=1"
-  export LUAHEAP_ASAN_COMMANDS
+  LUAHEAP_ASAN_ALL="allocator_may_return_null=1:quarantine_size_mb=16"
+  LUAHEAP_ASAN_COMMANDS="detect_leaks=1:$LUAHEAP_ASAN_ALL"
+  export LUAHEAP_ASAN_ALL LUAHEAP_ASAN_COMMANDS
   export ASAN_OPTIONS="$LUAHEAP_ASAN_COMMANDS"
   export LSAN_OPTIONS="suppressions=$PWD/tests/leaks_of_others.supp:print_suppressions=0"
   LUAHEAP_PRELOAD=$(${CC:-gcc} -print-file-name=libasan.so)

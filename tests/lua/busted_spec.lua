@@ -27,7 +27,7 @@ local program = [[
   require "heap.busted"
   local Session, Data = {__name = "Session"}, {__name = "Data"}
   local app = {sessions = {}}
-  package.loaded.app = app
+  package.loaded.app = app before_each(function() app.sessions = {} end)
   local function new()
     local one = setmetatable({data = setmetatable({}, Data)}, Session)
     table.insert(app.sessions, one)

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -23,6 +24,7 @@
 
 #include "attach.h"
 #include "requests.h"
+#include "soak.h"
 #include "subject.h"
 
 typedef struct counts {
@@ -194,7 +196,7 @@ static void send_signal(void *payload) {
   (void)syscall(SYS_kill, s->process, s->signal_number); /* which is not counted */
 }
 
-/* One signal before each of the requests that an attach is made of. Returns how many. */
+/* One signal before each of the requests that an attach is made of. Returns how many requests. */
 static int signal_at_each_step(const sleeper *which, bool never_fork) {
   counts *c = subject_share(sizeof *c);
   attach a;
@@ -206,7 +208,8 @@ static int signal_at_each_step(const sleeper *which, bool never_fork) {
   int step = 0;
   for (int n_steps = 1; step < n_steps;) {
     assert_true(attach_wait_until(has_come, &e));
-    requests_begin(++step, send_signal, &sent);
+    step += (int)soak_step(1);
+    requests_begin(step, send_signal, &sent);
     attach_begin(&a, never_fork);
     attach_end(&a);
     n_steps = requests_end();
@@ -233,7 +236,7 @@ static void test_a_signal_at_each_step(void **state) {
     n += signal_at_each_step(&sleepers[i], false);
     n += signal_at_each_step(&sleepers[i], true);
   }
-  print_message("%d signals\n", n);
+  print_message("signals at %d requests\n", n);
   assert_true(n > 200);
 }
 

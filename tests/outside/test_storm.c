@@ -106,6 +106,8 @@ static size_t n_states(const storm *how) {
   return how->n_threads > 0 ? (size_t)how->n_threads : 1;
 }
 
+static pid_t running; /* a storm that nobody has ended; 0: none */
+
 static pid_t start_storm(const storm *how) {
   int ends[2];
   char ready[sizeof "ready" * MOST_STATES];
@@ -114,6 +116,7 @@ static pid_t start_storm(const storm *how) {
   pid_t pid = fork();
   assert_true(pid >= 0);
   if (pid == 0) run_storm(how, ends[1]);
+  running = pid;
   (void)close(ends[1]);
   for (size_t n = 0; n < all;) {
     ssize_t more = read(ends[0], ready, all - n);
@@ -129,7 +132,18 @@ static void end_storm(pid_t pid) {
   assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
   assert_int_equal(kill(pid, SIGKILL), 0);
   assert_int_equal(waitpid(pid, &status, 0), pid);
+  running = 0;
   assert_int_equal(unlink("storm.lua"), 0);
+}
+
+/* After a test that failed: its storm would take processor time from the next tests. */
+static int end_what_runs(void **unused) {
+  (void)unused;
+  int status = 0;
+  if (running > 0) (void)kill(running, SIGKILL);
+  while (running > 0 && !WIFSIGNALED(status) && waitpid(running, &status, 0) == running) continue;
+  running = 0;
+  return 0;
 }
 
 /* ==== What a sample has ============================================================= */
@@ -219,10 +233,10 @@ static int take(sampled *s, bool never_fork, lh_error *error) {
   return lh_take_outside(s->target, s->requests, s->n, &options, &s->told, error);
 }
 
-/* A try that begins a minute after the first is the last, and may leave doubts: on a machine that
-** gives this process no processor for so long. */
+/* A sample that takes more than ten seconds may leave doubts: with ten programs for each processor
+** eight tries took 40 seconds, and the storm came to no safe place. A minute ends all tries. */
 static bool was_in_time(uint64_t start_ns) {
-  const uint64_t most_ns = 60000000000;
+  const uint64_t most_ns = 10000000000;
   return lh_now_ns() - start_ns < most_ns;
 }
 
@@ -326,10 +340,13 @@ static void test_one_that_is_none(void **unused) {
   s.requests[s.n].path = "sample-none";
   s.requests[0].state += 8;
   s.n++;
+  uint64_t start_ns = lh_now_ns();
   assert_int_equal(take(&s, false, &error), LH_EHOST);
+  bool in_time = was_in_time(start_ns);
   assert_int_equal(s.requests[0].failure.code, LH_EHOST);
   assert_string_equal(s.requests[0].failure.message, error.message);
   for (size_t k = 1; k < s.n; k++) {
+    if (!in_time && s.requests[k].failure.code == LH_EBUSY) continue;
     assert_int_equal(s.requests[k].failure.code, LH_OK);
     check_sample(s.requests[k].path);
     assert_int_equal(unlink(s.requests[k].path), 0);
@@ -341,7 +358,7 @@ static void test_one_that_is_none(void **unused) {
 /* Each try lets all of them run on. One state in each try would leave most of them in doubt. */
 static void test_many_states(void **unused) {
   (void)unused;
-  const storm how = {.n_threads = MOST_STATES};
+  const storm how = {.n_threads = MOST_STATES / SOAK_STEP};
   (void)sample(&how, false, 1);
 }
 
@@ -441,19 +458,21 @@ static void test_killed(void **unused) {
   (void)unused;
   const storm how = {0};
   sampled s;
-  int status = SIGKILL, n = 0;
+  const unsigned step = soak_step(1);
+  int status = SIGKILL, n = 0, n_killed = -1;
   pid_t pid = start_storm(&how);
   assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   while (WIFSIGNALED(status)) {
     pid_t tool = fork();
-    n++;
+    n += (int)step;
+    n_killed++;
     if (tool == 0) sample_and_die(&how, pid, n);
     assert_int_equal(waitpid(tool, &status, 0), tool);
     if (!attach_wait_until(runs, &pid)) fail_msg("killed at request %d: it does not run", n);
     if (!attach_wait_until(is_alone, NULL)) fail_msg("killed at request %d: a child lives", n);
   }
   assert_int_equal(status, 0);
-  print_message("killed %d times\n", n - 1);
+  print_message("killed %d times\n", n_killed);
   assert_true(n > 10);
   open_storm(&how, pid, &s);
   take_samples(&s, true, 1);
@@ -463,19 +482,21 @@ static void test_killed(void **unused) {
 
 /* ==================================================================================== */
 
+#define STORM_TEST(test) cmocka_unit_test_teardown(test, end_what_runs)
+
 int main(int argc, char **arguments) {
   (void)argc;
   lh_reexec_elsewhere(arguments);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_calls),
-                                     cmocka_unit_test(test_no_calls),
-                                     cmocka_unit_test(test_filter),
-                                     cmocka_unit_test(test_threads),
-                                     cmocka_unit_test(test_lock),
-                                     cmocka_unit_test(test_many_states),
-                                     cmocka_unit_test(test_one_that_is_none),
-                                     cmocka_unit_test(test_shared_memory),
-                                     cmocka_unit_test(test_cores),
-                                     cmocka_unit_test(test_fewer_vectors),
-                                     cmocka_unit_test(test_killed)};
+  const struct CMUnitTest tests[] = {STORM_TEST(test_calls),
+                                     STORM_TEST(test_no_calls),
+                                     STORM_TEST(test_filter),
+                                     STORM_TEST(test_threads),
+                                     STORM_TEST(test_lock),
+                                     STORM_TEST(test_many_states),
+                                     STORM_TEST(test_one_that_is_none),
+                                     STORM_TEST(test_shared_memory),
+                                     STORM_TEST(test_cores),
+                                     STORM_TEST(test_fewer_vectors),
+                                     STORM_TEST(test_killed)};
   return folder_run(tests);
 }

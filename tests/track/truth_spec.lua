@@ -43,7 +43,7 @@ local function hold(lua, words, env, cwd)
   env.LUAHEAP_TRUTH = log
   env.LUA_CPATH = support.build .. "/tests/?.so;;"
   env.LD_PRELOAD = os.getenv "LUAHEAP_PRELOAD"
-  if support.sanitized then env.ASAN_OPTIONS = "detect_leaks=0:allocator_may_return_null=1" end
+  if support.sanitized then env.ASAN_OPTIONS = os.getenv "ASAN_OPTIONS" end
   local line = {"timeout", "300", lua, "-l", "lua_truth"}
   for _, word in ipairs(words) do line[#line + 1] = word end
   local _, err, code = support.run(line, {env = env, cwd = cwd})
