@@ -113,6 +113,42 @@ per run  retained  class   held by  fingerprint
     assert.matches("\nstring +_G.names%[%*%]\n", (told "names[1 + n // 100] = name"))
   end)
 
+  it("tells who holds a string that is both key and value", function()
+    local function told(how)
+      local out = run(([[
+        seen = {}
+        local n, last = 0, "first"
+        local leaks = heap.leaks(function()
+          n = n + 1
+          local id = "message " .. n
+          %s
+          last = id
+        end)
+        print(#leaks, leaks[1].per_run, leaks[1].class, leaks[1].held_by, leaks[1].allocated)
+        print(leaks[1].fingerprint)
+      ]]):format(how))
+      assert.matches("\n2%-%x+\n$", out)
+      return out:match("^(.-)\n")
+    end
+    local is_both = "1\t1.0\tstring\t_G.seen[*] and key of _G.seen\t"
+                    .. "allocated at @program.lua:6 in f"
+    assert.equal(is_both, told "seen[id] = id")
+    assert.equal(is_both, told "seen[id] = last")
+  end)
+
+  it("counts a key that leaks share where it is told, and loses none", function()
+    local leaves = "^each run leaves 7 objects.+%f[%d]34 B +string +key of _G%.one%[%*%]%.map "
+    assert.matches(leaves, run [[
+      one, other = {}, {}
+      local n = 0
+      print(heap.leaks(function()
+        n = n + 1
+        local name = "name-" .. n
+        one[n], other[n] = {map = {[name] = {}}}, {map = {[name] = {}}}
+      end))
+    ]])
+  end)
+
   it("counts what heap.diff counts, and names the classes of a list's elements", function()
     local out = run [[
       T, doc = {}, {}
