@@ -146,6 +146,10 @@ bool lh_find_holders(lh_grouping *g);
 ** the tops. False: out of memory. O(edges of the holders). */
 bool lh_join_holders(lh_grouping *g);
 
+/* The path state of an edge's target through this edge, whichever edge names it. LH_NO_NUMBER: out
+** of memory. A numeric key counts as any key, so the record is not read. */
+uint32_t lh_state_behind(lh_folds *folds, lh_id id, uint32_t e);
+
 /* made.c: counts the objects made at the groups' sites from a to the end of the window (b, or else
 ** c), and how many stay. a NULL: since tracking began, and all reachable objects of c stay,
 ** whatever new_ones says. */

@@ -69,12 +69,8 @@ bool lh_find_holders(lh_grouping *g) {
   return true;
 }
 
-/* Returns the path state through an older referrer; LH_NO_NUMBER: out of memory. A numeric key
-** counts as any key, so the record is not read. */
-static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
-  const lh_snapshot *c = g->c;
-  lh_folds *folds = g->places.folds;
-  uint32_t from = lh_spot_at(folds, id)->state;
+uint32_t lh_state_behind(lh_folds *folds, lh_id id, uint32_t e) {
+  const lh_snapshot *c = folds->folder.snapshot;
   lh_edge edge = {.source = id, .target = c->edge[e], .kind = LH_EDGE_VALUE};
   bool has_number = lh_label_kind(c->label[e]) == LH_EDGE_VALUE &&
                     !(c->label[e] & (LH_LABEL_KEYED | LH_LABEL_ODD)) && id != c->classes->loaded;
@@ -82,8 +78,15 @@ static uint32_t state_behind(lh_grouping *g, lh_id id, uint32_t e) {
   edge.name = edge.holder = LH_NO_OBJECT;
   edge.key.kind = LH_VALUE_INTEGER;
   if (!has_number) edge = lh_edge_at(c, id, e);
-  uint32_t state = lh_fold_edge(&folds->folder, from, &edge);
-  bool ok = state != LH_NO_NUMBER && lh_meet_key(&g->places.met, &folds->folder, from, state, e);
+  return lh_fold_edge(&folds->folder, lh_spot_at(folds, id)->state, &edge);
+}
+
+/* The same; the keys on the paths that name objects are met already. */
+static uint32_t meet_behind(lh_grouping *g, lh_id id, uint32_t e) {
+  lh_folds *folds = g->places.folds;
+  uint32_t state = lh_state_behind(folds, id, e), from = lh_spot_at(folds, id)->state;
+  if (state == LH_NO_NUMBER || g->c->parent_edge[g->c->edge[e]] == e) return state;
+  bool ok = lh_meet_key(&g->places.met, &folds->folder, from, state, e);
   return ok ? state : LH_NO_NUMBER;
 }
 
@@ -93,7 +96,7 @@ static bool note_older(joint *j, lh_id id) {
   for (uint32_t e = c->first_edge[id]; e < c->first_edge[id + 1]; e++) {
     lh_id target = c->edge[e];
     if (c->label[e] & LH_LABEL_ASIDE || !is_other_top(g, id, target)) continue;
-    uint32_t state = state_behind(g, id, e);
+    uint32_t state = meet_behind(g, id, e);
     if (state == LH_NO_NUMBER) return false;
     bonds *b = &j->bonds[j->ordinal[target]];
     b->has_older = true;

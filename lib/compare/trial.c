@@ -19,7 +19,7 @@ void lh_trial_free(lh_trial *trial) {
   if (!trial) return;
   lh_strings_free(&trial->texts);
   lh_place_tree_free(&trial->tree);
-  lh_map_free(&trial->by_kind);
+  LH_FREE_MAPS(&trial->by_kind, &trial->pairs);
   LH_FREE_ALL(trial->rows, trial->row_of, trial);
 }
 
@@ -41,6 +41,10 @@ lh_text_id lh_trial_fold(lh_trial *trial, const char *text) {
   return lh_strings_take(&trial->texts, &folded);
 }
 
+uint32_t lh_trial_path(lh_trial *trial, const lh_place_tree *tree, uint32_t place) {
+  return lh_place_copy(&trial->tree, tree, place, LH_COPY_ALL_NUMBERS | LH_COPY_WITHOUT_STARS);
+}
+
 typedef struct tally {
   lh_trial *trial;
   lh_snapshot *snapshot;
@@ -58,8 +62,7 @@ static bool make_row(tally *t, lh_id id, uint32_t *row) {
   lh_trial_row made = {.again = t->again, .type = lh_type_of(t->snapshot, id)};
   uint32_t at = lh_folded_place(t->folds, id), base = lh_place_base(tree, at);
   if (base == LH_NO_NUMBER) return false;
-  made.key[BY_PATH] =
-      lh_place_copy(&trial->tree, tree, at, LH_COPY_ALL_NUMBERS | LH_COPY_WITHOUT_STARS);
+  made.key[BY_PATH] = lh_trial_path(trial, tree, at);
   made.key[BY_BASE] = lh_place_copy(&trial->tree, tree, base, LH_COPY_ALL_NUMBERS);
   made.key[BY_CLASS] = lh_trial_fold(trial, class_name);
   if (made.key[BY_PATH] == LH_NO_NUMBER || made.key[BY_BASE] == LH_NO_NUMBER ||
@@ -156,6 +159,7 @@ static bool begin_step(lh_trial *trial, const lh_snapshot *snapshot) {
   if (!row_of) return false;
   memset(row_of, 0xFF, ((size_t)snapshot->n + 1) * sizeof *row_of);
   lh_free(trial->row_of);
+  lh_map_free(&trial->pairs);
   trial->row_of = row_of;
   trial->n_objects = snapshot->n;
   trial->n_steps++;
@@ -186,7 +190,8 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
   trial->step = *step;
   uint8_t *parts = lh_trial_parts(step, snapshot);
   t.parts = parts;
-  bool ok = parts && (again || begin_step(trial, snapshot)) && count_all(&t, left);
+  bool ok = parts && (again || begin_step(trial, snapshot)) && count_all(&t, left) &&
+            lh_trial_look_elsewhere(trial, snapshot, parts, again);
   if (ok && left && !*left) keep_left(trial);
   lh_free(parts);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is in the snapshot");
@@ -203,6 +208,7 @@ typedef struct judge {
   lh_map sums_by_key;
   lh_trial_counts *sums; /* of merged rows */
   size_t n_sums, capacity;
+  bool *has_moved; /* by row: its objects may have come from other rows */
 } judge;
 
 /* ==== Objects ======================================================================== */
@@ -323,7 +329,8 @@ static uint32_t sum_at(judge *j, const lh_trial_row *row, lh_trial_way way) {
 
 /* Strings are not merged by class, which says nothing about them. */
 static bool is_asked(const judge *j, size_t i, lh_trial_way way) {
-  return j->found->way[i] == N_WAYS && (way < BY_CLASS || j->trial->rows[i].type != LH_TYPE_STRING);
+  return j->found->way[i] == N_WAYS && !j->has_moved[i] &&
+         (way < BY_CLASS || j->trial->rows[i].type != LH_TYPE_STRING);
 }
 
 static bool put_together(judge *j, lh_trial_way way, bool all) {
@@ -343,6 +350,42 @@ static bool put_together(judge *j, lh_trial_way way, bool all) {
 
 static lh_trial_counts *sum_at_row(judge *j, size_t i, lh_trial_way way) {
   return &j->sums[sum_at(j, &j->trial->rows[i], way)];
+}
+
+/* All at the path of a row, and at the other paths of an eighth of its new objects or more. */
+typedef struct whereabouts {
+  uint64_t before, now, n_shared;
+} whereabouts;
+
+static void add_path(const judge *j, whereabouts *all, uint32_t path, lh_type type) {
+  const lh_trial_counts *sum =
+      &j->sums[lh_map_get(&j->sums_by_key, (uint64_t)path << 8 | (uint64_t)type)];
+  all->before += sum->before;
+  all->now += sum_of(sum->made, BEFORE, LAST);
+}
+
+/* True if most new objects may have come from other paths, and all these paths together have not
+** more objects than before. */
+static bool has_moved(const whereabouts *all, uint64_t gain) {
+  return 2 * all->n_shared >= gain && 2 * all->now < 2 * all->before + gain;
+}
+
+static bool find_moved(judge *j) {
+  const lh_trial *trial = j->trial;
+  whereabouts *list = lh_alloc_zeroed(trial->n_rows, sizeof *list);
+  bool ok = list && put_together(j, BY_PATH, true);
+  for (size_t i = 0; ok && i < trial->n_rows; i++)
+    add_path(j, &list[i], trial->rows[i].key[BY_PATH], trial->rows[i].type);
+  for (size_t i = 0; ok && i < trial->pairs.n; i++) {
+    uint32_t row = (uint32_t)(trial->pairs.keys[i] >> 32), n = trial->pairs.values[i];
+    if (8 * (uint64_t)n < gained(&trial->rows[row].counts)) continue;
+    add_path(j, &list[row], (uint32_t)trial->pairs.keys[i], trial->rows[row].type);
+    list[row].n_shared += n;
+  }
+  for (size_t i = 0; ok && i < trial->n_rows; i++)
+    j->has_moved[i] = has_moved(&list[i], gained(&trial->rows[i].counts));
+  lh_free(list);
+  return ok;
 }
 
 /* Reports the rows that hardly lose objects; all, if those are the smaller part and objects move
@@ -374,9 +417,11 @@ static bool find_entries(judge *j) {
   return true;
 }
 
-/* A certain leak of objects decides, even if tables gain entries: those tables hold the objects. */
+/* A certain leak of objects decides, even if tables gain entries: those tables hold the objects.
+** What seems to have moved may still be found to stay. */
 static bool find_verdict(judge *j) {
   lh_trial_found *found = j->found;
+  memset(j->has_moved, 0, j->trial->n_rows * sizeof *j->has_moved);
   bool grows = false, is_certain = false, entries_are = false, is_finalized = false;
   found->verdict = LH_TRIAL_NOTHING;
   for (lh_trial_way way = BY_ROW; way < N_WAYS; way++) {
@@ -399,16 +444,19 @@ static bool find_verdict(judge *j) {
 }
 
 bool lh_trial_find(const lh_trial *trial, lh_trial_found *found) {
-  judge j = {.trial = trial, .found = found};
+  judge j = {.trial = trial,
+             .found = found,
+             .has_moved = lh_alloc_zeroed(trial->n_rows, sizeof *j.has_moved)};
   *found = (lh_trial_found){.way = lh_alloc(trial->n_rows, sizeof *found->way),
                             .is_certain = lh_alloc_zeroed(trial->n_rows, sizeof(bool)),
                             .entries_grow = lh_alloc_zeroed(trial->n_rows, sizeof(bool))};
-  bool ok = found->way && found->is_certain && found->entries_grow;
+  bool ok = found->way && found->is_certain && found->entries_grow && j.has_moved;
   for (size_t i = 0; ok && i < trial->n_rows; i++) found->way[i] = N_WAYS;
+  ok = ok && find_moved(&j);
   for (lh_trial_way way = BY_ROW; ok && way < N_WAYS; way++) ok = find_objects(&j, way);
   ok = ok && find_verdict(&j) && find_entries(&j);
   lh_map_free(&j.sums_by_key);
-  lh_free(j.sums);
+  LH_FREE_ALL(j.sums, j.has_moved);
   return ok;
 }
 

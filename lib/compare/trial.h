@@ -3,7 +3,8 @@
 ** A row has the objects of one class at one folded path, with * for numbers in both. Rows are
 ** judged alone; those that do not leak are merged by path, then by class, then by the variable at
 ** the start of their paths. So a list of many classes is found, a list whose elements become nearer
-** to its other end, and a growing tree.
+** to its other end, and a growing tree. What moves from one path to another is no leak if both
+** together do not grow (trial_elsewhere.c).
 */
 #ifndef LUAHEAP_TRIAL_H
 #define LUAHEAP_TRIAL_H
@@ -41,6 +42,7 @@ struct lh_trial {
   lh_trial_row *rows;
   size_t n_rows, capacity;
   lh_map by_kind;              /* class, type, path -> row */
+  lh_map pairs;                /* row, other path -> new objects that may move there */
   lh_trial_step step;          /* the latest */
   uint64_t runs_at[N_ENTRIES]; /* by snapshot */
   uint64_t gain_runs_before;   /* runs that made what was new at the previous snapshot */
@@ -52,6 +54,14 @@ struct lh_trial {
 
 /* Returns the part of the runs for each epoch. Free with lh_free. NULL: out of memory. */
 uint8_t *lh_trial_parts(const lh_trial_step *step, const lh_snapshot *snapshot);
+
+/* Copies a place of another tree as key BY_PATH. LH_NO_NUMBER: out of memory. */
+uint32_t lh_trial_path(lh_trial *trial, const lh_place_tree *tree, uint32_t place);
+
+/* trial_elsewhere.c: adds the pairs of the objects that have been counted (if `again`, counted
+** again). False: out of memory. O(edges). */
+bool lh_trial_look_elsewhere(lh_trial *trial, const lh_snapshot *snapshot, const uint8_t *parts,
+                             bool again);
 
 /* Puts * for each number in a text; LH_NO_NUMBER: out of memory. */
 lh_text_id lh_trial_fold(lh_trial *trial, const char *text);

@@ -125,8 +125,8 @@ static lh_id value_under(const telling *t, lh_id key) {
   return LH_NO_OBJECT;
 }
 
-/* Returns the object whose leak counts this one; LH_NO_OBJECT: it counts alone. Equal strings are
-** one object: if several leaks share it, none of them retains it. */
+/* Returns the object whose leak may count this one; LH_NO_OBJECT: none. Equal strings are one
+** object: if several leaks share it, none of them retains it. */
 static lh_id told_with(const telling *t, lh_id id) {
   const lh_snapshot *snapshot = t->snapshot;
   lh_id value = value_under(t, id);
@@ -135,8 +135,7 @@ static lh_id told_with(const telling *t, lh_id id) {
     return LH_NO_OBJECT;
   lh_id top = snapshot->parent[id];
   while (t->leaks[snapshot->idom[top]]) top = snapshot->idom[top];
-  bool is_known = lh_map_get(&t->by_key, key_of(t, row_of(t, top))) != LH_NO_NUMBER;
-  return is_known ? top : LH_NO_OBJECT;
+  return top;
 }
 
 static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
@@ -146,9 +145,9 @@ static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
   return kept_text(trial, &text);
 }
 
-static bool add_group(telling *t, const lh_diff_group *group) {
-  lh_id other = told_with(t, group->example);
-  const lh_trial_row *row = row_of(t, other == LH_NO_OBJECT ? group->example : other);
+/* `as`: the object whose leak counts the group. */
+static bool add_group(telling *t, const lh_diff_group *group, lh_id as) {
+  const lh_trial_row *row = row_of(t, as);
   lh_leaks *out = t->out;
   uint32_t at = lh_map_number(&t->by_key, key_of(t, row));
   if (at == LH_NO_NUMBER || !lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
@@ -163,7 +162,7 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   }
   leak->new_objects += group->new_objects;
   leak->new_bytes += group->new_bytes;
-  if (other != LH_NO_OBJECT) return true;
+  if (as != group->example) return true;
   if (group->objects > told->objects) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
     leak->allocated = group->allocated;
@@ -172,7 +171,23 @@ static bool add_group(telling *t, const lh_diff_group *group) {
   } else if (group->objects == 1 && told->objects == 1) {
     return tell_in_common(t, leak, &told->held_at, group->held_at);
   }
-  return told->objects == 0 || leak->held_by != NULL;
+  return leak->held_by != NULL;
+}
+
+/* First the groups that count alone. Any other is counted with such a leak; if there is none, it
+** counts alone, too: a string that is both key and value counts with nothing. */
+static bool add_group_of_objects(telling *t, const lh_diff_group *group, bool alone) {
+  lh_id other = told_with(t, group->example);
+  if ((other == LH_NO_OBJECT) != alone) return true;
+  bool is_known = !alone && lh_map_get(&t->by_key, key_of(t, row_of(t, other))) != LH_NO_NUMBER;
+  return add_group(t, group, is_known ? other : group->example);
+}
+
+static bool add_objects(telling *t, const lh_diff *diff) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < 2 * diff->n_groups; i++)
+    ok = add_group_of_objects(t, &diff->groups[i % diff->n_groups], i < diff->n_groups);
+  return ok;
 }
 
 static bool add_object(telling *t, lh_id id) {
@@ -293,7 +308,7 @@ static bool flag_tables(telling *t, uint8_t *flags) {
 }
 
 /* Tables at one path are one row, which describes the biggest group. */
-static bool add_tables(telling *t, const lh_diff_group *group) {
+static bool add_table(telling *t, const lh_diff_group *group) {
   lh_trial *trial = t->trial;
   const lh_trial_row *row = row_of(t, group->example);
   uint32_t *known = lh_map_at(&t->by_key, (uint64_t)row->key[BY_PATH] << 8 | UINT8_MAX);
@@ -317,15 +332,20 @@ static bool add_tables(telling *t, const lh_diff_group *group) {
   return true;
 }
 
+static bool add_tables(telling *t, const lh_diff *diff) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < diff->n_groups; i++) ok = add_table(t, &diff->groups[i]);
+  return ok;
+}
+
 /* ==================================================================================== */
 
 static int add_groups(telling *t, const uint8_t *flags,
-                      bool (*add)(telling *t, const lh_diff_group *group), lh_error *error) {
+                      bool (*add)(telling *t, const lh_diff *diff), lh_error *error) {
   lh_whole_diff *whole = lh_alloc_zeroed(1, sizeof *whole);
   if (!whole) return lh_fail_memory(error, "telling what leaks");
   int code = lh_diff_groups(t->snapshot, flags, false, whole, error);
-  for (size_t i = 0; code == LH_OK && i < whole->visible.n_groups; i++)
-    if (!add(t, &whole->visible.groups[i])) code = lh_fail_memory(error, "telling what leaks");
+  if (code == LH_OK && !add(t, &whole->visible)) code = lh_fail_memory(error, "telling what leaks");
   lh_diff_free(&whole->visible);
   return code;
 }
@@ -342,7 +362,7 @@ static void drop_inner(lh_leaks *out) {
 
 static int tell_objects(telling *t, lh_error *error) {
   if (!flag_objects(t)) return lh_fail_memory(error, "telling what leaks");
-  int code = add_groups(t, t->leaks, add_group, error);
+  int code = add_groups(t, t->leaks, add_objects, error);
   bool ok = true;
   for (lh_id id = 1; code == LH_OK && ok && id <= t->snapshot->n; id++)
     if (t->leaks[id]) ok = add_object(t, id);

@@ -103,7 +103,9 @@ static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_ca
                            uint32_t *name) {
   char text[LH_NAME_BYTES];
   bool is_main = known->proto->first_line == 0;
-  size_t n = known->name ? strlen(known->name) : is_main ? 0 : name_by_caller(lookup, frame, text);
+  size_t n = known->name ? strlen(known->name) : 0;
+  if (!known->name && !is_main && lh_protos_is_one(&lookup->protos, known))
+    n = name_by_caller(lookup, frame, text);
   *name = 0;
   if (n == 0 && !is_main) return true;
   *name = lh_define_name(lookup->definitions, known->name ? known->name : text, n);

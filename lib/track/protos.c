@@ -253,6 +253,7 @@ uint32_t lh_protos_add(lh_protos *protos, const raw_proto *proto) {
 void lh_protos_remove(lh_protos *protos, uint32_t number) {
   lh_known_proto *p = &protos->known[number];
   lh_index_remove(&protos->index, lh_index_hash((uintptr_t)p->proto, 0), number);
+  protos->has_lost |= p->is_to_search && p->proto->n_nested > 0;
   if (p->is_to_search) unlink_searched(protos, number);
   lh_free(p->name);
   *p = (lh_known_proto){0};
@@ -276,11 +277,50 @@ static void note_name(lh_known_proto *p, const lh_nested *nested) {
   p->name[n] = '\0';
 }
 
+/* True if an instruction behind jumps back, so that this one may run again. */
+static bool is_in_loop(const raw_proto *p, int32_t pc) {
+  for (int32_t at = pc; at < p->n_code; at++) {
+    uint32_t i = p->code[at];
+    int32_t to = at + 1;
+    switch (raw_opcode(i)) {
+      case RAW_OP_JMP: to += raw_jump(i); break;
+      case RAW_OP_FORLOOP:
+      case RAW_OP_TFORLOOP: to -= (int32_t)raw_operand_bx(i); break;
+      default: continue;
+    }
+    if (to <= pc) return true;
+  }
+  return false;
+}
+
+/* `closure`: the position of the OP_CLOSURE. */
+static void note_closures(lh_known_proto *p, const raw_proto *around, int32_t closure) {
+  bool is_main = around->first_line == 0;
+  if (!is_main || is_in_loop(around, closure))
+    p->closures = LH_CLOSURES_SEVERAL;
+  else if (p->closures == LH_CLOSURES_UNKNOWN)
+    p->closures = LH_CLOSURES_ONE;
+}
+
+void lh_protos_count(lh_protos *protos, const raw_proto *proto) {
+  uint32_t number = lh_protos_find(protos, proto);
+  if (number == 0) return;
+  lh_known_proto *p = &protos->known[number];
+  p->closures = p->closures == LH_CLOSURES_UNKNOWN ? LH_CLOSURES_ONE : LH_CLOSURES_SEVERAL;
+}
+
+bool lh_protos_is_one(const lh_protos *protos, const lh_known_proto *known) {
+  return known->closures == LH_CLOSURES_ONE ||
+         (known->closures == LH_CLOSURES_UNKNOWN && !protos->has_lost);
+}
+
 static void search_one(lh_protos *protos, const raw_proto *proto) {
   lh_nested nested;
   for (lh_nested_begin(&nested, proto); lh_nested_next(&nested);) {
     uint32_t inside = nested.proto ? lh_protos_find(protos, nested.proto) : 0;
-    if (inside) note_name(&protos->known[inside], &nested);
+    if (!inside) continue;
+    note_name(&protos->known[inside], &nested);
+    if (!nested.name) note_closures(&protos->known[inside], proto, nested.next_pc - 1);
   }
 }
 
@@ -290,7 +330,9 @@ void lh_protos_search(lh_protos *protos, const char *global) {
   for (uint32_t i = protos->first_to_search, next; i; i = next) {
     const raw_proto *proto = protos->known[i].proto;
     next = protos->known[i].next;
-    if (proto->marked & dead_white || !is_whole(proto)) continue;
+    bool is_dead = proto->marked & dead_white;
+    protos->has_lost |= is_dead && proto->n_nested > 0;
+    if (is_dead || !is_whole(proto)) continue;
     unlink_searched(protos, i);
     search_one(protos, proto);
   }

@@ -195,17 +195,28 @@ void lh_stacks_forget(lh_stacks *s, const void *block) {
   lh_lookup_forget(&s->lookup, known);
 }
 
+static void count_closure(lh_protos *protos, const void *closure) {
+  lh_protos_count(protos, ((const raw_lua_closure *)closure)->proto);
+}
+
+static void add_proto(lh_protos *protos, const void *proto) {
+  (void)lh_protos_add(protos, proto);
+}
+
+static void visit_living(lh_lookup *lookup, uint8_t type,
+                         void (*visit)(lh_protos *protos, const void *object)) {
+  uint8_t dead_white = raw_dead_white(lookup->global);
+  for (lh_list list = 0; list <= LH_LIST_FIXEDGC; list++)
+    for (const raw_object *o = raw_list(lookup->global, list); o; o = o->next)
+      if (o->type == type && !(o->marked & dead_white)) visit(&lookup->protos, o);
+}
+
 void lh_stacks_begin(lh_stacks *s) {
   lh_lookup *lookup = &s->lookup;
-  uint8_t dead_white = raw_dead_white(lookup->global);
   forget_recent(s);
   lh_lookup_forget_all(lookup);
-  for (lh_list list = 0; list <= LH_LIST_FIXEDGC; list++) {
-    for (const raw_object *o = raw_list(lookup->global, list); o; o = o->next) {
-      bool is_proto = o->type == RAW_PROTO && !(o->marked & dead_white);
-      if (is_proto) (void)lh_protos_add(&lookup->protos, (const void *)o);
-    }
-  }
+  visit_living(lookup, RAW_PROTO, add_proto);
+  visit_living(lookup, RAW_LUA_CLOSURE, count_closure);
   lh_protos_search(&lookup->protos, lookup->global);
 }
 

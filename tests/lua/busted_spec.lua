@@ -148,7 +148,7 @@ describe("heap.busted", function()
     assert.matches("at most 1 Session behind, but it leaves 2; each run leaves 5 objects "
                    .. "%(240 B in all%) behind, seen in 4096 runs;\n1 of the objects retains the "
                    .. "others\n\n[^\n]*\n2 objects +112 B +Session +upvalue o[^\n]*\n"
-                   .. "    allocated at @app_spec.lua:10 in clean, from @app_spec.lua:%d+ in f\n"
+                   .. "    allocated at @app_spec.lua:10 in clean, from @app_spec.lua:%d+\n"
                    .. " 1 object +240 B +function", told["inside others"])
   end)
   check("more than", "app_spec.lua:19: Expected that each run leaves more than 2 Session behind, "

@@ -113,6 +113,107 @@ per run  retained  class   held by  fingerprint
     assert.matches("\nstring +_G.names%[%*%]\n", (told "names[1 + n // 100] = name"))
   end)
 
+  it("raises no false alarm where a full cache and a list hold the same", function()
+    local program = [[
+      local Lru = {}
+      Lru.__index = Lru
+
+      local function unlink(e) e.older.newer, e.newer.older = e.newer, e.older end
+      local function link(self, e)
+        e.newer, e.older = self.ends, self.ends.older
+        e.newer.older, e.older.newer = e, e
+      end
+
+      function Lru.new(capacity)
+        local ends = {}
+        ends.newer, ends.older = ends, ends
+        return setmetatable({capacity = capacity, n = 0, map = {}, ends = ends}, Lru)
+      end
+
+      function Lru:get(key, make)
+        local e = self.map[key]
+        if e then unlink(e) link(self, e) return e.value end
+        e = {key = key, value = make(key)}
+        self.map[key], self.n = e, self.n + 1
+        link(self, e)
+        if self.n > self.capacity then
+          local oldest = self.ends.newer
+          unlink(oldest)
+          self.map[oldest.key], self.n = nil, self.n - 1
+        end
+        return e.value
+      end
+
+      -- Chance that is the same everywhere.
+      local function dice(seed)
+        return function()
+          seed = (seed * 6364136223846793005 + 1442695040888963407) & math.maxinteger
+          return (seed >> 30) / (1 << 33)
+        end
+      end
+
+      local function make(key)
+        return {title = "Page " .. key, html = ("<p>%s</p>"):format(key):rep(3), links = {key}}
+      end
+
+      local function try(seed, what)
+        local pages, visits, random, all = Lru.new(2000), {}, dice(seed), {}
+        return heap.leaks(function()
+          local page = pages:get("page-" .. math.floor(20000 * random() ^ 3), make)
+          if what == "parts" and random() < 0.2 then page.part = page.part or {} end
+          if what == "leak" and random() < 0.1 then all[#all + 1] = page.title end
+          visits[#visits + 1] = (what == "pages" or what == "parts") and page or page.title
+          if #visits == 50 then visits = {} end
+        end, {track = false})
+      end
+
+      local n = {}
+      for seed = 1, 8 do
+        for _, what in ipairs {"titles", "pages", "parts", "leak"} do
+          n[what] = (n[what] or 0) + (try(seed, what) and 1 or 0)
+        end
+      end
+      print(n.titles, n.pages, n.parts, n.leak)
+    ]]
+    assert.equal("0\t0\t0\t8\n", run(program))
+  end)
+
+  it("tells who holds a string that is both key and value", function()
+    local function told(how)
+      local out = run(([[
+        seen = {}
+        local n, last = 0, "first"
+        local leaks = heap.leaks(function()
+          n = n + 1
+          local id = "message " .. n
+          %s
+          last = id
+        end)
+        print(#leaks, leaks[1].per_run, leaks[1].class, leaks[1].held_by, leaks[1].allocated)
+        print(leaks[1].fingerprint)
+      ]]):format(how))
+      assert.matches("\n2%-%x+\n$", out)
+      return out:match("^(.-)\n")
+    end
+    local is_both = "1\t1.0\tstring\t_G.seen[*] and key of _G.seen\t"
+                    .. "allocated at @program.lua:6 in f"
+    assert.equal(is_both, told "seen[id] = id")
+    assert.equal(is_both, told "seen[id] = last")
+  end)
+
+  it("counts a key that leaks share where it is told, and loses none", function()
+    local leaves = "^each run leaves 7 objects.+%f[%d]34 B +string +key of _G%.one%[%*%]%.map "
+    assert.matches(leaves, run [[
+      one, other = {}, {}
+      local n = 0
+      print(heap.leaks(function()
+        n = n + 1
+        local name = "name-" .. n
+        one[n], other[n] = {map = {[name] = {}}}, {map = {[name] = {}}}
+      end))
+    ]])
+  end)
+
   it("counts what heap.diff counts, and names the classes of a list's elements", function()
     local out = run [[
       T, doc = {}, {}

@@ -213,6 +213,60 @@ static void names_functions_as_they_are_called(void **state) {
   tracked_free(t);
 }
 
+/* A site is told of all closures that share the code, so no call of one of them names it. */
+static void names_no_closures_that_share_their_code(void **state) {
+  tracked *t = track(true,
+                     "local function memoize() return function() return {} end end\n"
+                     "local tiny, leaky, named = memoize(), memoize(), {}\n"
+                     "tiny() leaky()\n"
+                     "for i = 1, 2 do named[i] = function() return {} end end\n"
+                     "local first, second = named[1], named[2]\n"
+                     "first() second()\n"
+                     "repeat local step = #named + 1\n"
+                     "  named[step] = function() return {} end\n"
+                     "until step == 4\n"
+                     "local third = named[3]\n"
+                     "third()\n"
+                     "named[1] = function() return {} end\n"
+                     "local only = named[1]\n"
+                     "only()\n");
+  (void)state;
+  tracked_assert(t, "1 table in ?, 3 call in main");
+  tracked_assert(t, "4 table in ?, 6 call in main");
+  tracked_assert(t, "8 table in ?, 11 call in main");
+  tracked_assert(t, "12 table in only, 14 call in main");
+  tracked_free(t);
+}
+
+/* The chunk is gone before a function in it is met, so nobody knows of its loop. */
+static void names_no_closure_whose_chunk_is_lost(void **state) {
+  tracked *t = tracked_new(true);
+  (void)state;
+  assert_true(tracked_begin(t));
+  tracked_run(t, "@old", "made = {}\nfor i = 1, 2 do made[i] = function() return {} end end\n");
+  lua_gc(t->L, LUA_GCCOLLECT);
+  tracked_run(t, "@t", "local first, second = made[1], made[2]\nfirst() second()\n");
+  tracked_assert(t, "2 table in ?, 2 call in main");
+  tracked_free(t);
+}
+
+/* What made them, and their chunk, may be gone when tracking begins. */
+static void names_the_only_closure_that_was_there_before(void **state) {
+  tracked *t = tracked_new(true);
+  (void)state;
+  tracked_run(t, "@old",
+              "local function make() return function() return {} end end\n"
+              "one, other = make(), make()\n"
+              "local function make() return function() return {} end end\n"
+              "only = make()\n");
+  lua_gc(t->L, LUA_GCCOLLECT);
+  assert_true(tracked_begin(t));
+  tracked_run(t, "@t", "one() other() only()\n");
+  tracked_assert(t, "1 table in ?, 1 call in main");
+  tracked_assert(t, "3 table in only, 1 call in main");
+  tracked_free(t);
+}
+
 static void knows_functions_that_were_there_before(void **state) {
   tracked *t = tracked_new(true);
   (void)state;
@@ -505,6 +559,9 @@ int main(void) {
       cmocka_unit_test(names_functions_as_the_code_around_them_does),
       cmocka_unit_test(names_by_keys_that_are_no_identifiers),
       cmocka_unit_test(names_functions_as_they_are_called),
+      cmocka_unit_test(names_no_closures_that_share_their_code),
+      cmocka_unit_test(names_no_closure_whose_chunk_is_lost),
+      cmocka_unit_test(names_the_only_closure_that_was_there_before),
       cmocka_unit_test(knows_functions_that_were_there_before),
       cmocka_unit_test(names_c_functions),
       cmocka_unit_test(folds_recursions),
