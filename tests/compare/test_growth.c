@@ -329,6 +329,43 @@ static void verdicts_tell_the_kinds_of_growth(void **state) {
   program_end(&p);
 }
 
+/*  coroutine `keep` -> local t -> items -> [i]     5 more at each step
+**  coroutine `also` -> local w -> items            from the third step on */
+static const char two_paths[] =
+    "step = (step or 0) + 1\n"
+    "keep = keep or coroutine.wrap(function()\n"
+    "  local t = {items = {}}\n"
+    "  while true do\n"
+    "    for i = 1, 5 do t.items[#t.items + 1] = {item = i} end\n"
+    "    coroutine.yield(t.items)\n"
+    "  end\n"
+    "end)\n"
+    "local items = keep()\n"
+    "also = coroutine.wrap(function() local w = items coroutine.yield() return w end)\n"
+    "if step > 2 then also() else also = nil end";
+
+static void a_container_with_two_paths_is_one_row(void **state) {
+  program p = program_begin();
+  lh_growth *growth;
+  size_t n = 0;
+  (void)state;
+  for (int i = 0; i < 5; i++) program_step(&p, two_paths);
+  lh_ladder *ladder = ladder_of(&p);
+  assert_int_equal(lh_ladder_growth(ladder, &growth, NULL), LH_OK);
+  for (size_t i = 0; i < growth->n_paths; i++) {
+    const lh_growth_row *row = &growth->paths[i];
+    assert_null(strstr(row->held_by, "local w"));
+    if (strcmp(row->class_name, "{item}") != 0) continue;
+    n++;
+    assert_non_null(strstr(row->held_by, "(local t in function"));
+    for (size_t k = 0; k < p.n; k++) assert_int_equal(row->at[k].objects, 5 * (k + 1));
+  }
+  assert_int_equal(n, 1);
+  lh_growth_free(growth);
+  lh_ladder_free(ladder);
+  program_end(&p);
+}
+
 static void order_of_time_is_asked_for(void **state) {
   program p = program_begin();
   lh_growth *growth;
@@ -468,7 +505,7 @@ static int all_of(const program *p, lh_ladder **ladder, lh_error *error) {
   return code;
 }
 
-static void each_allocation_fails(void **state) {
+static size_t fail_each(const char *step) {
   program p = program_begin();
   lh_error error;
   lh_ladder *ladder;
@@ -476,8 +513,7 @@ static void each_allocation_fails(void **state) {
   lh_part *parts;
   lh_string_changes strings;
   size_t n, n_cases = 0;
-  (void)state;
-  for (int i = 0; i < 4; i++) program_step(&p, all_kinds);
+  for (int i = 0; i < 4; i++) program_step(&p, step);
   FAIL_EACH(all_of(&p, &ladder, &error));
   FAIL_EACH(lh_ladder_growth(ladder, &growth, &error));
   lh_growth_free(growth);
@@ -489,6 +525,12 @@ static void each_allocation_fails(void **state) {
   lh_free(strings.rows);
   lh_ladder_free(ladder);
   program_end(&p);
+  return n_cases;
+}
+
+static void each_allocation_fails(void **state) {
+  (void)state;
+  size_t n_cases = fail_each(all_kinds) + fail_each(two_paths);
   printf("faults: allocations of ladders: %zu cases, %zu survived\n", n_cases, n_cases);
 }
 
@@ -499,6 +541,7 @@ int main(void) {
       cmocka_unit_test(parts_are_chains_of_dominators),
       cmocka_unit_test(rows_add_up),
       cmocka_unit_test(verdicts_tell_the_kinds_of_growth),
+      cmocka_unit_test(a_container_with_two_paths_is_one_row),
       cmocka_unit_test(order_of_time_is_asked_for),
       cmocka_unit_test(verdicts_are_as_defined),
       cmocka_unit_test(verdicts_of_examples),
