@@ -220,6 +220,12 @@ typedef struct lh_census_count {
   uint64_t objects, bytes, entries;
 } lh_census_count;
 
+static inline void lh_add_count(lh_census_count *to, const lh_census_count *from) {
+  to->objects += from->objects;
+  to->bytes += from->bytes;
+  to->entries += from->entries;
+}
+
 /* The counts of one snapshot. Vertices and classes that came later are missing. */
 typedef struct lh_snapshot_counts {
   uint64_t state_id, time_ns;
@@ -300,7 +306,9 @@ const char *lh_view_name(const lh_ladder *ladder, const lh_view *view, uint32_t 
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                                uint32_t class_row);
 
-/* Stores the most frequent class of each row. False: out of memory. */
-bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class);
+/* Stores the class of each row that has most objects; by_entries[row] (may be NULL): most entries.
+** False: out of memory. */
+bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, const bool *by_entries,
+                          uint32_t *main_class);
 
 #endif
