@@ -24,14 +24,15 @@ int lh_place_marks(lh_snapshot *const *snapshots, size_t n, lh_error *error);
 
 /* Figures of any number of snapshots side by side, to see what grows. The snapshots may be of
 ** several Lua states and of different builds of a program: a ladder compares classes and folded
-** paths, not objects. It keeps only figures, so the caller can open one snapshot after another. */
+** paths. Of objects it compares only containers of one state, which a running function may have in
+** a local variable. It keeps only figures, so the caller can open one snapshot after another. */
 typedef struct lh_ladder lh_ladder;
 
 int lh_ladder_new(lh_ladder **out, lh_error *error);
 void lh_ladder_free(lh_ladder *ladder);
 
 /* Adds a snapshot that is analysed and classified; the caller may then close it. O(n + m). Keeps
-** about 40 bytes for each path, and 24 for each path in each snapshot. */
+** about 60 bytes for each path, 24 for each path in each snapshot, and 70 for each container. */
 int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error);
 
 /* ==== 3. What each call of a function leaves ======================================= */

@@ -141,7 +141,8 @@ typedef struct lh_figures {
 } lh_figures;
 
 typedef struct lh_growth_row {
-  const char *class_name; /* by path: the class of most objects in the last snapshot with any */
+  const char *class_name; /* by path: the class of most objects in the last snapshot with any,
+                             or of most entries if only these change; of an upvalue, its value */
   lh_type type;
   const char *held_by; /* folded path; NULL in a row by class */
   char fingerprint[LH_FINGERPRINT_BYTES];
@@ -152,6 +153,7 @@ typedef struct lh_growth_row {
   int64_t grew_objects[2]; /* the same for all_objects */
   double bytes_per_step;   /* of grew_bytes[1] */
   double bytes_per_second;
+  double next_bytes;                  /* sort key: what the next step will bring at least */
   uint64_t cause;                     /* as in lh_diff_group */
   uint32_t printed_at, printed_class; /* private: identity of the fingerprint */
   const char *printed_name;
@@ -164,7 +166,7 @@ typedef struct lh_growth {
   double seconds;       /* from the second snapshot (of two, the first) to the last; 0: unknown */
   lh_figures *whole;    /* by snapshot: all reachable objects */
   lh_figures *level;    /* by snapshot: the part of `whole` in no row by path */
-  lh_growth_row *paths; /* worst verdict first, then most bytes a step. The bytes and all_objects
+  lh_growth_row *paths; /* worst verdict first, then most next_bytes. The bytes and all_objects
                            of the paths and `level` add up to `whole` */
   size_t n_paths;
   lh_growth_row *classes; /* here bytes are shallow, and all_objects is objects */

@@ -52,6 +52,12 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label) {
 
 /* ==== Counting ====================================================================== */
 
+/* The last place that was found for a spot. */
+typedef struct recent_place {
+  uint32_t place, inside;
+  bool shared;
+} recent_place;
+
 typedef struct census {
   lh_ladder *ladder;
   const lh_snapshot *snapshot;
@@ -59,7 +65,14 @@ typedef struct census {
   uint32_t *row_of; /* by class of the snapshot */
   lh_folds *folds;
   uint32_t *vertex;     /* by object */
-  uint32_t (*place)[2]; /* by spot, unshared and shared; LH_NO_NUMBER: not computed yet */
+  uint32_t *n_of_spot;  /* objects by spot */
+  uint32_t *mark_of;    /* by earlier snapshot: its mark in this one, or LH_NO_NUMBER */
+  uint32_t *inside;     /* by object: the sighting of itself or of the nearest container around it,
+                           or LH_NO_NUMBER */
+  uint8_t *permanence;  /* by object: lh_sighting */
+  recent_place *recent; /* by spot */
+  lh_map place_of;      /* spot and shared, inside -> place */
+  lh_id main_thread;
   size_t vertex_capacity;
 } census;
 
@@ -72,23 +85,39 @@ static bool note_differing(lh_ladder *ladder, uint32_t folded, uint32_t exact) {
   return both != LH_NO_NUMBER;
 }
 
-static uint32_t make_known_place(census *c, lh_spot spot, bool shared) {
+/* The nearest container whose place begins the path. */
+static uint32_t container_of(const census *c, uint32_t path, uint32_t inside) {
+  const lh_ladder *ladder = c->ladder;
+  while (inside != LH_NO_NUMBER &&
+         !lh_place_goes_on(&ladder->tree, path, ladder->sightings[inside].place))
+    inside = ladder->sightings[inside].outer;
+  return inside;
+}
+
+static uint32_t make_known_place(census *c, lh_spot spot, bool shared, uint32_t inside) {
   lh_ladder *ladder = c->ladder;
   lh_place_tree *to = &ladder->tree, *from = c->folds->folder.tree;
   uint32_t at = c->folds->folder.states[spot.state].place;
   uint32_t class_row = c->row_of[spot.class_index];
   lh_known_place place = {.path = lh_place_copy(to, from, at, 0),
-                          .name = LH_NO_PLACE,
                           .class_row = class_row,
+                          .container = LH_NO_NUMBER,
+                          .container_path = LH_NO_PLACE,
+                          .own_name = LH_NO_PLACE,
+                          .renamed = LH_NO_PLACE,
                           .shared = shared};
   if (place.path == LH_NO_NUMBER) return LH_NO_NUMBER;
-  uint64_t words[2] = {(uint64_t)place.path << 1 | shared, class_row};
-  uint32_t *known = lh_map_at_words(&ladder->place_by_words, words, 2);
+  place.own_path = place.path;
+  inside = container_of(c, place.path, inside);
+  if (inside != LH_NO_NUMBER) place.container = ladder->sightings[inside].container;
+  if (inside != LH_NO_NUMBER) place.container_path = ladder->sightings[inside].place;
+  uint64_t words[3] = {(uint64_t)place.path << 1 | shared, class_row,
+                       (uint64_t)place.container << 32 | place.container_path};
+  uint32_t *known = lh_map_at_words(&ladder->place_by_words, words, 3);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
   place.stable_path = lh_place_copy(to, from, at, LH_COPY_STABLE);
   place.numbers = lh_place_without_numbers(to, place.path);
   if (place.stable_path == LH_NO_NUMBER || place.numbers == LH_NO_NUMBER ||
-      (place.numbers != LH_NO_PLACE && !note_differing(ladder, place.numbers, place.path)) ||
       !lh_grow(&ladder->places, ladder->n_places, &ladder->place_capacity, sizeof place))
     return LH_NO_NUMBER;
   ladder->places[ladder->n_places] = place;
@@ -97,10 +126,87 @@ static uint32_t make_known_place(census *c, lh_spot spot, bool shared) {
 }
 
 static uint32_t known_place_of(census *c, lh_id id, bool shared) {
-  uint32_t *known = &c->place[c->folds->spot[id]][shared];
-  if (*known == LH_NO_NUMBER) *known = make_known_place(c, *lh_spot_at(c->folds, id), shared);
+  uint32_t spot = c->folds->spot[id], inside = c->inside[id];
+  recent_place *recent = &c->recent[spot];
+  if (recent->place != LH_NO_NUMBER && recent->inside == inside && recent->shared == shared)
+    return recent->place;
+  const uint64_t words[2] = {(uint64_t)spot << 1 | shared, inside};
+  uint32_t *known = lh_map_at_words(&c->place_of, words, 2);
+  if (!known) return LH_NO_NUMBER;
+  if (*known == LH_NO_NUMBER)
+    *known = make_known_place(c, *lh_spot_at(c->folds, id), shared, inside);
+  *recent = (recent_place){*known, inside, shared};
   return *known;
 }
+
+/* ==== Containers ==================================================================== */
+
+/* Frames of the main thread count before all others, and outer ones before inner ones. */
+static uint8_t permanence_in(const census *c, lh_id id, lh_id thread) {
+  enum { MOST_FRAMES = 100, NO_FRAME = UINT8_MAX - 1 };
+  lh_edge edge = lh_edge_at(c->snapshot, thread, c->snapshot->parent_edge[id]);
+  if (edge.kind < LH_EDGE_LOCAL || edge.kind > LH_EDGE_ARGUMENT) return NO_FRAME;
+  uint32_t frame = edge.index < MOST_FRAMES ? edge.index : MOST_FRAMES;
+  return (uint8_t)(thread == c->main_thread ? 1 + frame : 2 + MOST_FRAMES + frame);
+}
+
+static uint8_t permanence_of(const census *c, lh_id id, lh_id parent) {
+  bool is_thread = lh_type_of(c->snapshot, id) == LH_TYPE_THREAD;
+  if (parent == LH_ROOT) return is_thread && id != c->main_thread ? UINT8_MAX : 0;
+  if (lh_type_of(c->snapshot, parent) == LH_TYPE_THREAD) return permanence_in(c, id, parent);
+  return c->permanence[parent];
+}
+
+static bool is_container(const census *c, lh_id id) {
+  enum {
+    CONTAINERS =
+        1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
+  };
+  uint32_t spot = c->folds->spot[id];
+  return CONTAINERS >> (c->snapshot->kind[id] & LH_KIND_TYPE) & 1 && c->n_of_spot[spot] == 1 &&
+         c->folds->spots[spot].class_index != UINT32_MAX;
+}
+
+static bool find_container(census *c, lh_id id, lh_id parent) {
+  c->permanence[id] = permanence_of(c, id, parent);
+  c->inside[id] = c->inside[parent];
+  if (!is_container(c, id)) return true;
+  lh_spot spot = *lh_spot_at(c->folds, id);
+  lh_place_tree *from = c->folds->folder.tree;
+  uint32_t at = c->folds->folder.states[spot.state].place;
+  lh_sighting sighting = {.place = lh_place_copy(&c->ladder->tree, from, at, 0),
+                          .outer = c->inside[parent],
+                          .permanence = c->permanence[id]};
+  c->inside[id] = lh_sight_container(c->ladder, c->snapshot, id, c->row_of[spot.class_index],
+                                     c->mark_of, sighting);
+  return c->inside[id] != LH_NO_NUMBER;
+}
+
+static uint32_t find_mark_of(const lh_snapshot *snapshot, const lh_snapshot_counts *earlier) {
+  if (earlier->state_id != snapshot->info.state_id) return LH_NO_NUMBER;
+  for (uint32_t i = snapshot->n_marks; i-- > 0;)
+    if (lh_is_mark(&snapshot->marks[i], earlier->serial, earlier->time_ns)) return i;
+  return LH_NO_NUMBER;
+}
+
+static bool begin_containers(census *c) {
+  const lh_snapshot *s = c->snapshot;
+  const lh_ladder *ladder = c->ladder;
+  c->n_of_spot = lh_alloc_zeroed(c->folds->n_spots, sizeof *c->n_of_spot);
+  c->mark_of = lh_alloc(ladder->n_snapshots, sizeof *c->mark_of);
+  c->inside = lh_alloc((size_t)s->n + 1, sizeof *c->inside);
+  c->permanence = lh_alloc_zeroed((size_t)s->n + 1, sizeof *c->permanence);
+  if (!c->n_of_spot || !c->mark_of || !c->inside || !c->permanence) return false;
+  c->inside[LH_ROOT] = LH_NO_NUMBER;
+  for (size_t i = 1; i < c->folds->n; i++) c->n_of_spot[c->folds->spot[c->folds->order[i]]]++;
+  for (size_t k = 0; k < ladder->n_snapshots; k++)
+    c->mark_of[k] = find_mark_of(s, &ladder->snapshots[k]);
+  for (size_t i = 0; i < s->n_roots; i++)
+    if (s->roots[i].kind == LH_ROOT_MAIN_THREAD) c->main_thread = s->roots[i].target;
+  return true;
+}
+
+/* ==== Objects ======================================================================= */
 
 static bool make_room_for_vertex(census *c, uint32_t vertex) {
   lh_snapshot_counts *counts = c->counts;
@@ -139,6 +245,7 @@ static bool add_to_vertex(census *c, lh_id id) {
   lh_id above = c->snapshot->idom[id], parent = lh_naming_parent(c->snapshot, id);
   bool in_base = is_base(c->snapshot, above);
   c->vertex[id] = in_base ? 0 : c->vertex[above];
+  if (!find_container(c, id, parent)) return false;
   if (lh_is_own(c->snapshot, id)) return true;
   bool shared = in_base ? !is_base(c->snapshot, parent) : parent != above;
   uint32_t place = known_place_of(c, id, shared);
@@ -165,28 +272,33 @@ static bool make_text(lh_ladder *ladder, uint32_t place) {
   return (*id = lh_strings_take(&ladder->texts, &text)) != LH_NO_NUMBER;
 }
 
+bool lh_tell_known_place(lh_ladder *ladder, const lh_known_place *place) {
+  uint32_t numbers = place->numbers;
+  return make_text(ladder, place->path) && make_text(ladder, place->stable_path) &&
+         make_text(ladder, place->name) && make_text(ladder, numbers) &&
+         (numbers == LH_NO_PLACE || (note_differing(ladder, numbers, place->path) &&
+                                     make_text(ladder, lh_map_get(&ladder->differing, numbers))));
+}
+
 /* Names a place by its only key, or else by its path. */
 static bool name_place(lh_ladder *ladder, lh_known_place *place, uint32_t name) {
   if (name == LH_NO_NUMBER) return false;
-  place->name = place->name == LH_NO_PLACE || place->name == name ? name : place->path;
-  return make_text(ladder, place->path) && make_text(ladder, place->stable_path) &&
-         make_text(ladder, place->numbers) && make_text(ladder, place->name) &&
-         (place->numbers == LH_NO_PLACE ||
-          make_text(ladder, lh_map_get(&ladder->differing, place->numbers)));
+  bool is_first = place->own_name == LH_NO_PLACE;
+  place->own_name = is_first || place->own_name == name ? name : place->own_path;
+  if (place->renamed != LH_NO_PLACE) return true;
+  place->name = place->own_name;
+  return lh_tell_known_place(ladder, place);
 }
 
 static bool name_places(census *c) {
   lh_ladder *ladder = c->ladder;
   lh_folder *folder = &c->folds->folder;
-  for (size_t i = 0; i < c->folds->n_spots; i++) {
-    if (c->place[i][0] == LH_NO_NUMBER && c->place[i][1] == LH_NO_NUMBER) continue;
-    uint32_t own = lh_place_with_keys(folder, &c->folds->met, c->folds->spots[i].state);
+  for (size_t i = 0; i < c->place_of.n; i++) {
+    uint32_t spot = (uint32_t)(c->place_of.keys[2 * i] >> 1);
+    uint32_t own = lh_place_with_keys(folder, &c->folds->met, c->folds->spots[spot].state);
     if (own == LH_NO_NUMBER) return false;
     uint32_t name = lh_place_copy(&ladder->tree, folder->tree, own, 0);
-    for (int shared = 0; shared < 2; shared++)
-      if (c->place[i][shared] != LH_NO_NUMBER &&
-          !name_place(ladder, &ladder->places[c->place[i][shared]], name))
-        return false;
+    if (!name_place(ladder, &ladder->places[c->place_of.values[i]], name)) return false;
   }
   return true;
 }
@@ -195,11 +307,13 @@ static bool take_census(census *c) {
   c->folds = lh_folds_of(c->snapshot);
   if (!c->folds) return false;
   c->vertex = lh_alloc_zeroed((size_t)c->snapshot->n + 1, sizeof *c->vertex);
-  c->place = (uint32_t(*)[2])lh_numbers_of_spots(c->folds, 2);
-  bool ok = c->vertex && c->place && map_classes(c);
+  c->recent = lh_alloc(c->folds->n_spots, sizeof *c->recent);
+  bool ok = c->vertex && c->recent && map_classes(c) && begin_containers(c);
+  for (size_t i = 0; ok && i < c->folds->n_spots; i++) c->recent[i].place = LH_NO_NUMBER;
   for (size_t i = 1; ok && i < c->folds->n; i++) ok = add_to_vertex(c, c->folds->order[i]);
-  ok = ok && name_places(c);
-  LH_FREE_ALL(c->vertex, c->place, c->row_of);
+  ok = ok && name_places(c) && lh_follow_containers(c->ladder);
+  lh_map_free(&c->place_of);
+  LH_FREE_ALL(c->vertex, c->recent, c->row_of, c->n_of_spot, c->mark_of, c->inside, c->permanence);
   return ok;
 }
 
@@ -223,10 +337,11 @@ void lh_ladder_free(lh_ladder *ladder) {
   for (size_t i = 0; i < ladder->n_snapshots; i++) free_counts(&ladder->snapshots[i]);
   lh_trie_free(&ladder->trie);
   lh_place_tree_free(&ladder->tree);
-  LH_FREE_MAPS(&ladder->differing, &ladder->text_of, &ladder->place_by_words);
+  LH_FREE_MAPS(&ladder->differing, &ladder->text_of, &ladder->place_by_words, &ladder->container_at,
+               &ladder->is_taken, &ladder->name_of);
   lh_known_free(&ladder->known);
   lh_strings_free(&ladder->texts);
-  LH_FREE_ALL(ladder->snapshots, ladder->places, ladder);
+  LH_FREE_ALL(ladder->snapshots, ladder->places, ladder->containers, ladder->sightings, ladder);
 }
 
 int lh_ladder_add(lh_ladder *ladder, lh_snapshot *snapshot, lh_error *error) {

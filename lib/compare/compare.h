@@ -12,11 +12,12 @@
 **     diff.c     the whole diff
 ** Any number of snapshots, of one process or several:
 **     census.c   counts by class and place, as a tree
+**     containers.c  equal containers that have several paths
 **     view.c     the tree by path alone, and as parts of a whole
 **     ladder.c   rows by path and by class, also before and after a change
 ** Both: known_classes.c (equal classes), causes.c (rows with one cause).
 **
-** A ladder matches no objects. It folds each snapshot: each object of the dominator tree is
+** A ladder matches only containers. It folds each snapshot: each object of the dominator tree is
 ** replaced by its place, and equal places below one vertex are merged. Only this tree is kept,
 ** thousands of vertices for millions of objects, so a snapshot can be closed before the next one is
 ** opened. The bytes of a vertex and all below it are its retained bytes.
@@ -202,18 +203,41 @@ void lh_trie_free(lh_trie *trie);
 ** once. Made if new. LH_NO_NUMBER: out of memory. */
 uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label);
 
-/* Objects of one class at one place in several snapshots. Places are of the ladder's tree. */
+/* Objects of one class at one place in several snapshots, below one container (containers.c).
+** Places are of the ladder's tree. */
 typedef struct lh_known_place {
   uint32_t path, stable_path; /* stable: without lines of functions and other changing texts */
   uint32_t numbers;           /* with * for numbers in names; LH_NO_PLACE: no numbers */
   uint32_t name; /* with the key in place of [*] if there is one only; LH_NO_PLACE: unknown */
   uint32_t class_row;
-  bool shared; /* its holders are several objects below its dominator */
+  uint32_t container, container_path; /* LH_NO_NUMBER: none; the place of it here */
+  uint32_t own_path, own_name;        /* `path` and `name` without a better name of the container */
+  uint32_t renamed; /* the better name, a place in the container's stead; LH_NO_PLACE: none */
+  bool shared;      /* its holders are several objects below its dominator */
 } lh_known_place;
+
+/* An object that was alone at its place in a snapshot. */
+typedef struct lh_container {
+  lh_type type;
+  uint32_t class_row;
+  uint32_t best, last; /* sightings: with the most permanent place; the last one */
+} lh_container;
+
+typedef struct lh_sighting {
+  uint32_t container, place, snapshot;
+  uint32_t outer; /* the sighting of the container around it in this snapshot, or LH_NO_NUMBER */
+  uint8_t permanence; /* of the path; 0 is the most permanent */
+} lh_sighting;
 
 typedef struct lh_census_count {
   uint64_t objects, bytes, entries;
 } lh_census_count;
+
+static inline void lh_add_count(lh_census_count *to, const lh_census_count *from) {
+  to->objects += from->objects;
+  to->bytes += from->bytes;
+  to->entries += from->entries;
+}
 
 /* The counts of one snapshot. Vertices and classes that came later are missing. */
 typedef struct lh_snapshot_counts {
@@ -234,10 +258,30 @@ struct lh_ladder {
   lh_known_place *places;
   size_t n_places, place_capacity;
   lh_map place_by_words;
-  lh_trie trie; /* labels are places */
+  lh_container *containers;
+  size_t n_containers, container_capacity;
+  lh_map container_at; /* address -> the last container there */
+  lh_sighting *sightings;
+  size_t n_sightings, sighting_capacity, n_followed;
+  lh_map is_taken; /* place, snapshot: a container is there */
+  lh_map name_of;  /* container, place -> its better name, or the place itself */
+  lh_trie trie;    /* labels are places */
   lh_snapshot_counts *snapshots;
   size_t n_snapshots, snapshot_capacity;
 };
+
+/* Makes the texts of a place. False: out of memory. */
+bool lh_tell_known_place(lh_ladder *ladder, const lh_known_place *place);
+
+/* ==== containers.c ================================================================== */
+
+/* Notes a container of the snapshot that is being added. mark_of: the mark of each snapshot of the
+** ladder in this one, or LH_NO_NUMBER. Returns the sighting; LH_NO_NUMBER: out of memory. */
+uint32_t lh_sight_container(lh_ladder *ladder, const lh_snapshot *snapshot, lh_id id,
+                            uint32_t class_row, const uint32_t *mark_of, lh_sighting sighting);
+
+/* Names all places by the best names of their containers. False: out of memory. */
+bool lh_follow_containers(lh_ladder *ladder);
 
 /* ==== view.c ======================================================================== */
 
@@ -275,7 +319,9 @@ const char *lh_view_name(const lh_ladder *ladder, const lh_view *view, uint32_t 
 const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uint32_t row,
                                uint32_t class_row);
 
-/* Stores the most frequent class of each row. False: out of memory. */
-bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class);
+/* Stores the class of each row that has most objects; by_entries[row] (may be NULL): most entries.
+** False: out of memory. */
+bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, const bool *by_entries,
+                          uint32_t *main_class);
 
 #endif

@@ -45,6 +45,23 @@ static lh_verdict judge(const builder *b, const uint64_t *first) {
   return lh_verdict_of_two(growth[0], growth[1]);
 }
 
+static uint64_t added(const lh_figures *at, size_t from, size_t to) {
+  return at[to].bytes > at[from].bytes ? at[to].bytes - at[from].bytes : 0;
+}
+
+/* Counts that grow matter from a thousandth of the heap on, or 4 KB; only longer texts in as many
+** objects from the greater of both. Less matters if it is half of the whole growth. */
+static bool matters(const builder *b, const lh_figures *at, bool by_counts) {
+  enum { THOUSAND = 1000, LEAST = 4096, LEAST_OF_ALL = 10000, LEAST_TEXT_OF_ALL = 100 };
+  const lh_figures *whole = b->growth->whole;
+  size_t last = b->ladder->n_snapshots - 1;
+  uint64_t heap = whole[last].bytes, share = heap / THOUSAND, growth = added(at, 1, last);
+  if (by_counts && added(at, 0, last) >= (share < LEAST ? share : LEAST)) return true;
+  if (growth >= (share > LEAST ? share : LEAST)) return true;
+  return growth > heap / (by_counts ? LEAST_OF_ALL : LEAST_TEXT_OF_ALL) &&
+         2 * growth >= added(whole, 1, last);
+}
+
 /* A row that grew by one figure before, and by another one after, still grows. */
 static lh_verdict join_verdicts(const builder *b, lh_verdict x, lh_verdict y) {
   if (b->halves && x != y && x != LH_LEVEL && y != LH_LEVEL) return LH_STILL_GROWS;
@@ -52,8 +69,10 @@ static lh_verdict join_verdicts(const builder *b, lh_verdict x, lh_verdict y) {
 }
 
 static lh_verdict judge_row(const builder *b, const lh_figures *at) {
-  lh_verdict joined = join_verdicts(b, judge(b, &at->objects), judge(b, &at->entries));
-  return join_verdicts(b, joined, judge(b, &at->bytes));
+  lh_verdict counts = join_verdicts(b, judge(b, &at->objects), judge(b, &at->entries));
+  lh_verdict joined = join_verdicts(b, counts, judge(b, &at->bytes));
+  if (joined != LH_GROWS_STEADILY || matters(b, at, counts == LH_GROWS_STEADILY)) return joined;
+  return LH_GROWS_A_LITTLE;
 }
 
 /* ==== Rows by path ================================================================== */
@@ -117,12 +136,29 @@ static void find_growth(const builder *b, const uint64_t *first, int64_t growth[
   growth[1] = (int64_t)(b->series[n - 1] - b->series[second]);
 }
 
+/* By counts if these grow, since a table grows by leaps. */
+static double find_next_bytes(const builder *b, const lh_figures *at) {
+  const uint64_t *counts[2] = {&at->objects, &at->entries};
+  size_t last = b->ladder->n_snapshots - 1;
+  for (int i = 0; i < 2; i++) {
+    take_series(b, counts[i]);
+    double rate = lh_rate_of(b->series, last + 1);
+    if (rate <= 0) continue;
+    size_t from = last > 1 && b->series[last] > b->series[1];
+    double n = (double)b->series[last] - (double)b->series[from];
+    return rate * (double)added(at, from, last) / n;
+  }
+  take_series(b, &at->bytes);
+  return lh_rate_of(b->series, last + 1);
+}
+
 static void set_growth(const builder *b, lh_growth_row *row) {
   const lh_growth *growth = b->growth;
   size_t n = growth->n_snapshots, n_steps = b->halves ? 1 : n - 1 - (n > 2);
   find_growth(b, &row->at->bytes, row->grew_bytes);
   find_growth(b, &row->at->all_objects, row->grew_objects);
   row->bytes_per_step = (double)row->grew_bytes[1] / (double)n_steps;
+  row->next_bytes = find_next_bytes(b, row->at);
   row->bytes_per_second = growth->seconds > 0 ? (double)row->grew_bytes[1] / growth->seconds : 0;
 }
 
@@ -133,7 +169,9 @@ static uint64_t magnitude_of(int64_t change) {
 static uint64_t weight_of(const lh_growth_row *row, size_t n_snapshots) {
   uint64_t most = 0;
   switch (row->verdict) {
-    case LH_GROWS_STEADILY:
+    case LH_GROWS_A_LITTLE:
+    case LH_LEVELS_OFF:
+    case LH_GROWS_STEADILY: return (uint64_t)row->next_bytes;
     case LH_STILL_GROWS:
     case LH_GROWS_NOW: return row->grew_bytes[1] > 0 ? (uint64_t)row->grew_bytes[1] : 0;
     case LH_NO_LONGER_GROWS: return magnitude_of(row->grew_bytes[0]);
@@ -182,12 +220,24 @@ static bool number_causes_of_paths(builder *b) {
   return ok;
 }
 
+/* Does only the number of entries change? */
+static bool *find_rows_by_entries(const builder *b) {
+  bool *by_entries = lh_alloc_zeroed(b->view.n_rows, sizeof *by_entries);
+  for (size_t i = 0; by_entries && i < b->view.n_rows; i++) {
+    const lh_figures *at = &b->figures[i * b->ladder->n_snapshots];
+    by_entries[i] = judge(b, &at->objects) == LH_LEVEL && judge(b, &at->entries) != LH_LEVEL;
+  }
+  return by_entries;
+}
+
 static bool list_path_rows(builder *b) {
   lh_growth *growth = b->growth;
   const lh_ladder *ladder = b->ladder;
   uint32_t *main_class = lh_alloc(b->view.n_rows, sizeof *main_class);
   growth->paths = lh_alloc(b->view.n_rows, sizeof *growth->paths);
-  bool ok = main_class && growth->paths && lh_find_main_classes(ladder, &b->view, main_class);
+  bool *by_entries = find_rows_by_entries(b);
+  bool ok = main_class && growth->paths && by_entries &&
+            lh_find_main_classes(ladder, &b->view, by_entries, main_class);
   for (size_t i = 0; ok && i < b->view.n_rows; i++) {
     const lh_figures *at = &b->figures[i * ladder->n_snapshots];
     lh_growth_row *row = &growth->paths[growth->n_paths];
@@ -210,7 +260,7 @@ static bool list_path_rows(builder *b) {
                         ladder->tree.list[b->view.rows[i].path].identity, row->fingerprint);
     growth->n_paths++;
   }
-  lh_free(main_class);
+  LH_FREE_ALL(main_class, by_entries);
   if (ok) sort_rows(b, growth->paths, growth->n_paths);
   return ok && number_causes_of_paths(b);
 }

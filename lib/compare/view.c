@@ -72,10 +72,7 @@ static bool add_up_counts(const lh_ladder *ladder, lh_view *view) {
   for (size_t k = 0; k < ladder->n_snapshots; k++) {
     const lh_snapshot_counts *counts = &ladder->snapshots[k];
     for (size_t v = 0; v < counts->n_vertices; v++) {
-      lh_census_count *to = &view->counts[k * n + view->vertex_of[v]];
-      to->objects += counts->of_vertex[v].objects;
-      to->bytes += counts->of_vertex[v].bytes;
-      to->entries += counts->of_vertex[v].entries;
+      lh_add_count(&view->counts[k * n + view->vertex_of[v]], &counts->of_vertex[v]);
     }
   }
   return true;
@@ -114,44 +111,83 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
 
 /* ==== Classes ======================================================================= */
 
-/* The class of a row is that of most of its objects, in the last snapshot that has any. */
+/* The class of a row is that of most of its objects, or of most entries if only these change, in
+** the last snapshot that has any. An upvalue is at the place of its value, whose class counts. */
+
+typedef struct class_sum {
+  uint32_t row, class_row;
+  lh_census_count count;
+} class_sum;
+
+typedef struct class_sums {
+  class_sum *list;
+  size_t n, capacity;
+  lh_map at; /* row, class -> sum */
+} class_sums;
+
+static class_sum *sum_at(class_sums *sums, uint32_t row, uint32_t class_row) {
+  uint32_t *at = lh_map_at(&sums->at, (uint64_t)row << 32 | class_row);
+  if (!at) return NULL;
+  if (*at != LH_NO_NUMBER) return &sums->list[*at];
+  if (!lh_grow(&sums->list, sums->n, &sums->capacity, sizeof *sums->list)) return NULL;
+  *at = (uint32_t)sums->n++;
+  sums->list[*at] = (class_sum){.row = row, .class_row = class_row};
+  return &sums->list[*at];
+}
+
+static bool is_upvalue(const lh_ladder *ladder, uint32_t class_row) {
+  return ladder->known.list[class_row].entry.visible.type == LH_TYPE_UPVALUE;
+}
+
+static bool is_main(const lh_ladder *ladder, const class_sum *x, const class_sum *y,
+                    bool by_entries) {
+  bool is_second = is_upvalue(ladder, x->class_row), second = is_upvalue(ladder, y->class_row);
+  if (is_second != second) return second;
+  const lh_census_count *a = &x->count, *b = &y->count;
+  uint64_t more = by_entries ? a->entries : a->objects, less = by_entries ? b->entries : b->objects;
+  if (more != less) return more > less;
+  return a->bytes != b->bytes ? a->bytes > b->bytes : x->class_row < y->class_row;
+}
 
 /* Looks at the rows that have objects here and no class from a later snapshot. */
 static bool look_at_snapshot(const lh_ladder *ladder, const lh_view *view,
-                             const lh_snapshot_counts *counts, uint64_t *most, uint32_t *main_class,
-                             const uint8_t *done) {
-  lh_map objects = {0}; /* row, class -> objects */
+                             const lh_snapshot_counts *counts, const bool *by_entries,
+                             uint32_t *main_class) {
+  class_sums sums = {0};
+  lh_map best = {0}; /* row -> sum */
   bool ok = true;
   for (size_t v = 1; ok && v < counts->n_vertices; v++) {
     uint32_t place = ladder->trie.vertices[v].label, row = view->row_of[place];
-    uint32_t class_row = ladder->places[place].class_row;
-    if (done[row] || counts->of_vertex[v].objects == 0) continue;
-    uint32_t *sum = lh_map_at(&objects, (uint64_t)row << 32 | class_row);
+    const lh_census_count *of = &counts->of_vertex[v];
+    if (main_class[row] != LH_NO_NUMBER || of->objects == 0) continue;
+    class_sum *sum = sum_at(&sums, row, ladder->places[place].class_row);
     ok = sum != NULL;
-    if (!ok) break;
-    *sum = (*sum == LH_NO_NUMBER ? 0 : *sum) + (uint32_t)counts->of_vertex[v].objects;
-    if (*sum < most[row] || (*sum == most[row] && class_row > main_class[row])) continue;
-    most[row] = *sum;
-    main_class[row] = class_row;
+    if (ok) lh_add_count(&sum->count, of);
   }
-  lh_map_free(&objects);
+  for (size_t i = 0; ok && i < sums.n; i++) {
+    const class_sum *sum = &sums.list[i];
+    uint32_t *first = lh_map_first(&best, sum->row, (uint32_t)i);
+    ok = first != NULL;
+    if (ok && is_main(ladder, sum, &sums.list[*first], by_entries && by_entries[sum->row]))
+      *first = (uint32_t)i;
+  }
+  for (size_t i = 0; ok && i < best.n; i++) {
+    const class_sum *sum = &sums.list[best.values[i]];
+    main_class[sum->row] = sum->class_row;
+  }
+  LH_FREE_MAPS(&sums.at, &best);
+  lh_free(sums.list);
   return ok;
 }
 
-bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, uint32_t *main_class) {
-  uint64_t *most = lh_alloc_zeroed(view->n_rows, sizeof *most);
-  uint8_t *done = lh_alloc_zeroed(view->n_rows, 1);
-  bool ok = most && done;
-  size_t n_left = view->n_rows;
-  memset(main_class, 0, view->n_rows * sizeof *main_class);
-  for (size_t k = ladder->n_snapshots; ok && n_left > 0 && k-- > 0;) {
-    ok = look_at_snapshot(ladder, view, &ladder->snapshots[k], most, main_class, done);
-    for (size_t row = 0; row < view->n_rows; row++) {
-      n_left -= !done[row] && most[row] > 0;
-      done[row] = most[row] > 0;
-    }
-  }
-  LH_FREE_ALL(most, done);
+bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, const bool *by_entries,
+                          uint32_t *main_class) {
+  bool ok = true;
+  for (size_t row = 0; row < view->n_rows; row++) main_class[row] = LH_NO_NUMBER;
+  for (size_t k = ladder->n_snapshots; ok && k-- > 0;)
+    ok = look_at_snapshot(ladder, view, &ladder->snapshots[k], by_entries, main_class);
+  for (size_t row = 0; row < view->n_rows; row++)
+    if (main_class[row] == LH_NO_NUMBER) main_class[row] = 0;
   return ok;
 }
 
@@ -211,7 +247,7 @@ int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, 
   if (!lh_view_make(ladder, true, &view)) return lh_fail_memory(error, "looking for owners");
   lh_part *list = lh_alloc_zeroed(view.trie.n, sizeof *list);
   uint32_t *main_class = lh_alloc(view.n_rows, sizeof *main_class);
-  bool ok = list && main_class && lh_find_main_classes(ladder, &view, main_class);
+  bool ok = list && main_class && lh_find_main_classes(ladder, &view, NULL, main_class);
   if (ok) {
     name_parts(ladder, &view, main_class, list);
     fill_parts(ladder, &view, list);

@@ -79,9 +79,15 @@ typedef enum lh_verdict {
   LH_SHRINKS,         /* went down */
   LH_SAW_TOOTH,       /* went up and down */
   LH_GREW_ONCE,       /* went up, but not steadily: the program has warmed up */
+  LH_GROWS_A_LITTLE,  /* a row of a ladder: grows steadily, but too little to matter */
+  LH_LEVELS_OFF,      /* went up as what grows steadily, but slows down: the last part brought at
+                         most a third of an earlier one (of three snapshots, of the first step), or
+                         each of the last two parts at most two thirds of the one before; and
+                         chance does not explain that */
   LH_GROWS_STEADILY,  /* went up in each third of the time after the first step (in each step, if
                          there are fewer than three; of three snapshots in the first step, too), or
-                         in each of the last three steps */
+                         in each of the last three steps; but more than a fall of at most a tenth
+                         in the first step, twice */
   LH_NO_LONGER_GROWS, /* lh_ladder_halves: grew before, and at most a tenth of that after */
   LH_STILL_GROWS,     /* grew before, and more than a tenth of that after */
   LH_GROWS_NOW        /* grew after, not before */

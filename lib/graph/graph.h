@@ -312,6 +312,10 @@ bool lh_was_filled_once(const lh_snapshot *snapshot, const lh_filling *filling);
 
 lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
 
+/* What the next step will bring at least: the smaller rate a step of the last two parts in which
+** the figure grew. 0: it does not grow in each part. */
+double lh_rate_of(const uint64_t *figures, size_t n);
+
 lh_verdict lh_verdict_of_two(int64_t before, int64_t after);
 
 #endif

@@ -161,30 +161,105 @@ static bool is_little(uint64_t x, uint64_t y) {
   return x <= y / TENTH;
 }
 
-static bool grew_in_each(const uint64_t *figures, size_t first, size_t last) {
-  for (size_t i = first; i < last; i++)
-    if (figures[i] >= figures[i + 1]) return false;
-  return true;
+/* The parts of the time after the first step: thirds, or fewer single steps; or the last three
+** steps. */
+typedef struct parts {
+  const uint64_t *figures;
+  size_t n, ends[MOST_PARTS + 1]; /* snapshots between the parts */
+} parts;
+
+static parts thirds_of(const uint64_t *figures, size_t n) {
+  size_t n_steps = n > 2 ? n - 2 : 0;
+  parts p = {figures, n_steps < MOST_PARTS ? n_steps : MOST_PARTS, {0}};
+  for (size_t i = 0; p.n > 0 && i <= p.n; i++) p.ends[i] = 1 + i * n_steps / p.n;
+  return p;
 }
 
-static bool grows_steadily(const uint64_t *figures, size_t n) {
-  size_t n_steps = n - 2; /* without the first */
-  size_t n_parts = n_steps < MOST_PARTS ? n_steps : MOST_PARTS;
+static parts last_steps_of(const uint64_t *figures, size_t n) {
+  parts p = {figures, MOST_PARTS, {0}};
+  for (size_t i = 0; i <= MOST_PARTS; i++) p.ends[i] = n - 1 - MOST_PARTS + i;
+  return p;
+}
+
+static bool grew_in_each(const parts *p) {
+  for (size_t i = 0; i < p->n; i++)
+    if (p->figures[p->ends[i]] >= p->figures[p->ends[i + 1]]) return false;
+  return p->n > 0;
+}
+
+typedef struct rate {
+  double change, steps;
+} rate;
+
+static rate rate_in(const parts *p, size_t part) {
+  size_t from = p->ends[part], to = p->ends[part + 1];
+  return (rate){(double)p->figures[to] - (double)p->figures[from], (double)(to - from)};
+}
+
+/* Before the first part is the first step of the series, in which the program warms up. */
+static rate rate_before(const parts *p, size_t part) {
+  if (part > 0) return rate_in(p, part - 1);
+  return (rate){(double)p->figures[1] - (double)p->figures[0], 1};
+}
+
+/* Is x at most part/whole of y? Without a division, so that equal rates are equal. */
+static bool is_at_most(rate x, rate y, double part, double whole) {
+  return whole * x.change * y.steps <= part * y.change * x.steps;
+}
+
+/* Is each of the last three rates at most two thirds of the one before? */
+static bool falls_off(const parts *p) {
+  bool falls = p->n > 1;
+  for (size_t i = p->n; falls && i-- > p->n - 2;)
+    falls = is_at_most(rate_in(p, i), rate_before(p, i), 2, 3);
+  return falls;
+}
+
+/* Of random counts at a constant rate, 2 of 100 fall short by more than twice their root. */
+static bool slows_down(const parts *p) {
+  size_t n_before = p->n - 1;
+  rate last = rate_in(p, n_before), most = n_before > 0 ? rate_in(p, 0) : rate_before(p, 0);
+  for (size_t i = 1; i < n_before; i++)
+    if (!is_at_most(rate_in(p, i), most, 1, 1)) most = rate_in(p, i);
+  if (!is_at_most(last, most, 1, 3) && !falls_off(p)) return false;
+  double expected = most.change * last.steps; /* both times the steps of `most` */
+  double missing = expected - last.change * most.steps;
+  return missing > 0 && missing * missing > 4 * expected * most.steps;
+}
+
+/* A fall in the first step, of at most a tenth, that the later growth hardly makes good is noise. */
+static bool only_recovers(const uint64_t *figures, const moves *later) {
+  if (figures[0] <= figures[1]) return false;
+  uint64_t fall = figures[0] - figures[1];
+  return is_little(fall, figures[0]) && later->up < 2 * fall;
+}
+
+/* The parts in which the figure grows; none if it does not grow in each of them. */
+static parts growing_parts(const uint64_t *figures, size_t n) {
+  parts p = thirds_of(figures, n);
   moves m = moves_of(figures, 1, n - 1);
-  if (n_parts == 0 || !is_little(m.down, m.up)) return false;
-  if (n_parts == 1 && figures[0] >= figures[1]) return false;
-  if (n_parts == MOST_PARTS && grew_in_each(figures, n - 1 - MOST_PARTS, n - 1)) return true;
-  for (size_t i = 0; i < n_parts; i++)
-    if (figures[1 + i * n_steps / n_parts] >= figures[1 + (i + 1) * n_steps / n_parts])
-      return false;
-  return true;
+  bool grows = is_little(m.down, m.up) && (p.n > 1 || figures[0] < figures[1]) &&
+               !only_recovers(figures, &m);
+  parts last = p.n == MOST_PARTS ? last_steps_of(figures, n) : p;
+  if (grows && grew_in_each(&p)) return p;
+  if (!grows || !grew_in_each(&last)) last.n = 0;
+  return last;
+}
+
+double lh_rate_of(const uint64_t *figures, size_t n) {
+  parts p = growing_parts(figures, n);
+  if (p.n == 0) return 0;
+  rate last = rate_in(&p, p.n - 1), before = rate_before(&p, p.n - 1);
+  rate least = is_at_most(last, before, 1, 1) ? last : before;
+  return least.change / least.steps;
 }
 
 lh_verdict lh_verdict_of(const uint64_t *figures, size_t n) {
   if (n < 2) return LH_LEVEL;
   moves m = moves_of(figures, 0, n - 1);
   if (m.up == 0 && m.down == 0) return LH_LEVEL;
-  if (grows_steadily(figures, n)) return LH_GROWS_STEADILY;
+  parts p = growing_parts(figures, n);
+  if (p.n > 0) return slows_down(&p) ? LH_LEVELS_OFF : LH_GROWS_STEADILY;
   if (is_little(m.down, m.up)) return LH_GREW_ONCE;
   return is_little(m.up, m.down) ? LH_SHRINKS : LH_SAW_TOOTH;
 }

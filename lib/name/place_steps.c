@@ -100,7 +100,7 @@ uint32_t lh_place_of_text(lh_place_tree *tree, lh_text *text) {
 
 /* ==== Relations of places ============================================================ */
 
-static bool goes_on_from(const lh_place_tree *tree, uint32_t place, uint32_t whole) {
+bool lh_place_goes_on(const lh_place_tree *tree, uint32_t place, uint32_t whole) {
   while (place != LH_NO_PLACE && place != whole) place = lh_place_before(tree, place);
   return place == whole;
 }
@@ -108,7 +108,8 @@ static bool goes_on_from(const lh_place_tree *tree, uint32_t place, uint32_t who
 bool lh_place_is_inside(const lh_place_tree *tree, uint32_t place, uint32_t whole) {
   for (; place != LH_NO_PLACE; place = lh_place_before(tree, place)) {
     uint32_t holder = lh_place_of_holder(tree, place);
-    if (place == whole || (holder != LH_NO_PLACE && goes_on_from(tree, holder, whole))) return true;
+    if (place == whole || (holder != LH_NO_PLACE && lh_place_goes_on(tree, holder, whole)))
+      return true;
   }
   return false;
 }

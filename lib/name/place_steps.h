@@ -123,6 +123,9 @@ static inline uint32_t lh_place_of_holder(const lh_place_tree *tree, uint32_t pl
 
 /* ==== Relations of places ============================================================ */
 
+/* Is `place` equal to `whole`, or does it begin with the steps of that? */
+bool lh_place_goes_on(const lh_place_tree *tree, uint32_t place, uint32_t whole);
+
 /* Is `place` equal to `whole` or below it, or in a weak table that is? */
 bool lh_place_is_inside(const lh_place_tree *tree, uint32_t place, uint32_t whole);
 

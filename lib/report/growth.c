@@ -56,9 +56,9 @@ static const lh_table figures_table =
 /* ==== Rows =========================================================================== */
 
 const char *lh_verdict_name(lh_verdict verdict) {
-  static const char *const words[] = {"level",       "shrinks",        "saw-tooth",
-                                      "grew once",   "grows steadily", "no longer grows",
-                                      "still grows", "grows now"};
+  static const char *const words[] = {
+      "level",      "shrinks",        "saw-tooth",       "grew once",   "grows a little",
+      "levels off", "grows steadily", "no longer grows", "still grows", "grows now"};
   return LH_WORD_OF(words, verdict);
 }
 
@@ -70,9 +70,11 @@ LH_ITS(bool, is_by_path, lh_growth_row, it->held_by != NULL)
 const lh_column lh_growth_columns[] = {
     FIGURES(lh_bytes_in_each, lh_objects_in_each, entries_in_each, all_objects_in_each),
     LH_WORD("verdict", NULL, verdict, lh_verdict_name,
-            "\"grows steadily\", \"grew once\", \"saw-tooth\", \"shrinks\"; or \"no longer "
-            "grows\", \"still grows\", \"grows now\""),
-    LH_TEXT("class", NULL, class_name, "of most of the objects"),
+            "\"grows steadily\", \"levels off\", \"grows a little\", \"grew once\", "
+            "\"saw-tooth\", \"shrinks\"; or \"no longer grows\", \"still grows\", "
+            "\"grows now\""),
+    LH_TEXT("class", NULL, class_name,
+            "of most of the objects; of most entries if only these change"),
     LH_WORD("type", NULL, type, lh_type_name, "the same"),
     LH_BYTES_SERIES("grew_bytes", NULL, grew_bytes,
                     "in the first step and after it, or before and after"),
@@ -229,41 +231,72 @@ static const lh_table ladder_answer = LH_TABLE_OF(
 #undef ROW
 
 typedef struct summary {
-  size_t n_steady, n_once;
-  uint64_t bytes, objects; /* growth of steady rows after the first step */
+  size_t n_of[LH_GROWS_STEADILY + 1]; /* rows by verdict */
+  uint64_t bytes, objects;            /* growth after the first step of rows that go on growing */
 } summary;
 
 static summary summarise(const lh_growth_found *f) {
-  summary s = {0, 0, 0, 0};
+  summary s = {0};
   for (size_t i = 0; i < f->growth.n_paths; i++) {
     const lh_growth_row *row = &f->growth.paths[i];
-    s.n_once += row->verdict == LH_GREW_ONCE;
-    if (row->verdict != LH_GROWS_STEADILY) continue;
-    s.n_steady++;
+    s.n_of[row->verdict]++;
+    if (row->verdict != LH_GROWS_STEADILY && row->verdict != LH_GROWS_A_LITTLE) continue;
     if (row->grew_bytes[1] > 0) s.bytes += (uint64_t)row->grew_bytes[1];
     if (row->grew_objects[1] > 0) s.objects += (uint64_t)row->grew_objects[1];
   }
   return s;
 }
 
-static void print_sentence(lh_teller *t, const lh_report *report) {
-  const lh_growth_found *f = report->answer;
-  const char *from = report->names[0], *to = report->names[report->request.n_names - 1];
-  summary s = summarise(f);
+static void add_rate(lh_teller *t, const lh_report *report, const lh_growth_row *row,
+                     lh_text *text) {
+  lh_text_format(text, "%s a step since %s", lh_more_bytes(t, row->bytes_per_step).text,
+                 report->names[1]);
+}
+
+static void print_steady(lh_teller *t, const lh_report *report, size_t n_others) {
+  const lh_growth_row *first = &((const lh_growth_found *)report->answer)->growth.paths[0];
   lh_text text = {0};
-  if (s.n_steady > 0)
-    lh_text_format(&text, "%s grows steadily from %s to %s: %s a step since %s",
-                   f->growth.paths[0].held_by, from, to,
-                   lh_more_bytes(t, f->growth.paths[0].bytes_per_step).text, report->names[1]);
-  else
-    lh_text_format(&text, "Nothing grows steadily from %s to %s", from, to);
-  if (s.n_steady > 1)
-    lh_text_format(&text, "; %s more %s, too", lh_count_text(s.n_steady - 1).text,
-                   s.n_steady > 2 ? "do" : "does");
-  if (s.n_steady == 0 && s.n_once > 0)
-    lh_text_format(&text, "; %s grew once",
-                   lh_count_of(s.n_once, growth_paths.one, growth_paths.many).text);
+  lh_text_format(&text, "%s grows steadily from %s to %s: ", first->held_by, report->names[0],
+                 report->names[report->request.n_names - 1]);
+  add_rate(t, report, first, &text);
+  if (n_others > 0)
+    lh_text_format(&text, "; %s more %s, too", lh_count_text(n_others).text,
+                   n_others > 1 ? "do" : "does");
   lh_say_text(t, LH_BOLD, &text);
+}
+
+/* The objects of a class may change their places. */
+static const lh_growth_row *steady_class(const lh_growth_found *f) {
+  const lh_growth_row *first = f->growth.classes;
+  bool is_steady = f->growth.n_classes > 0 && first->verdict == LH_GROWS_STEADILY;
+  return is_steady && f->known_paths == 0 ? first : NULL;
+}
+
+static void print_not_steady(lh_teller *t, const lh_report *report, const summary *s) {
+  const lh_growth_row *class = steady_class(report->answer);
+  size_t n_off = s->n_of[LH_LEVELS_OFF], n_once = s->n_of[LH_GREW_ONCE];
+  lh_text text = {0};
+  lh_text_format(&text, "%s grows steadily from %s to %s", class ? "No place" : "Nothing",
+                 report->names[0], report->names[report->request.n_names - 1]);
+  if (class) {
+    lh_text_format(&text, ", but the class %s does: ", class->class_name);
+    add_rate(t, report, class, &text);
+  }
+  if (n_off > 0)
+    lh_text_format(&text, "; %s off", lh_count_of(n_off, "row levels", "rows level").text);
+  if (n_once > 0)
+    lh_text_format(&text, "; %s grew once",
+                   lh_count_of(n_once, growth_paths.one, growth_paths.many).text);
+  lh_say_text(t, LH_BOLD, &text);
+}
+
+static void print_sentence(lh_teller *t, const lh_report *report) {
+  summary s = summarise(report->answer);
+  size_t n_steady = s.n_of[LH_GROWS_STEADILY];
+  if (n_steady > 0)
+    print_steady(t, report, n_steady - 1);
+  else
+    print_not_steady(t, report, &s);
 }
 
 static void print_ladder(lh_teller *t, lh_report *report) {
