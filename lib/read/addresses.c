@@ -35,7 +35,7 @@ static int fail_twins(const lh_snapshot *s, lh_id id, lh_error *error) {
 /* Makes the table of stretches of this size. *fits: there are few enough of them. */
 static bool list_stretches(lh_snapshot *s, unsigned log2_stretch, bool *fits) {
   unsigned log2_units = log2_stretch - LH_LOG2_UNIT;
-  uint64_t most = s->n >> log2_units, n = 0, last = 0;
+  uint64_t most = s->n >> log2_units, n = 0, recent[LH_RECENT_STRETCHES] = {0};
   lh_free(s->stretches);
   s->log2_stretch = log2_stretch;
   s->n_stretch_slots = 2 * most + 1;
@@ -43,10 +43,12 @@ static bool list_stretches(lh_snapshot *s, unsigned log2_stretch, bool *fits) {
   if (!s->stretches) return false;
   for (lh_id id = 1; id <= s->n && n <= most; id++) {
     uint64_t number = lh_stretch_number(s, s->address[id] >> 3);
-    if (number == last) continue;
+    uint64_t *seen = &recent[number % LH_RECENT_STRETCHES];
+    if (*seen == number) continue;
     lh_stretch *stretch = &s->stretches[lh_slot_of_stretch(s, number)];
-    if (stretch->number == 0) *stretch = (lh_stretch){number, 1 + (n++ << log2_units)};
-    last = number;
+    uint64_t to_unit = 1 + (n << log2_units) - ((number - 1) << log2_units);
+    if (stretch->number == 0) *stretch = (lh_stretch){number, to_unit}, n++;
+    *seen = number;
   }
   s->n_units = 1 + (n << log2_units);
   *fits = n <= most;
@@ -59,10 +61,10 @@ static int fill_units(lh_snapshot *s, lh_error *error) {
     if (!list_stretches(s, sizes[i], &fits)) return lh_fail_memory(error, "indexing addresses");
   s->units = lh_alloc_zeroed(s->n_units, sizeof *s->units);
   if (!s->units) return lh_fail_memory(error, "indexing addresses");
-  lh_stretch last = {0};
+  lh_recent_stretches recent = {0};
   for (lh_id id = 1; id <= s->n; id++) {
     uint64_t word = s->address[id] >> 3, bit = UINT64_C(1) << (word & 63);
-    lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+    lh_unit *unit = &s->units[lh_number_of_unit(s, word, &recent)];
     if (unit->bits & bit) return fail_twins(s, id, error);
     unit->bits |= bit;
   }
@@ -72,10 +74,10 @@ static int fill_units(lh_snapshot *s, lh_error *error) {
 static bool fill_ids(void *data, uint32_t i) {
   lh_snapshot *s = data;
   lh_id next = i + 1 < s->n_blocks ? s->blocks[i + 1].id : s->n + 1;
-  lh_stretch last = {0};
+  lh_recent_stretches recent = {0};
   for (lh_id id = s->blocks[i].id; id < next; id++) {
     uint64_t word = s->address[id] >> 3;
-    const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+    const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &recent)];
     s->by_rank[unit->rank + lh_bits_in(lh_bits_before(unit, word))] = id;
   }
   return true;

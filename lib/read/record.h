@@ -91,13 +91,23 @@ static inline uint64_t lh_slot_of_stretch(const lh_snapshot *s, uint64_t number)
   return at;
 }
 
-/* The number of the unit with the word; 0, the empty unit, if no object is near. *last is the
-** stretch found last, at first zeroed. */
-static inline uint64_t lh_number_of_unit(const lh_snapshot *s, uint64_t word, lh_stretch *last) {
+/* The stretches found last; a heap of 32 MB has 16. At first zeroed. */
+enum { LH_RECENT_STRETCHES = 16 };
+typedef struct lh_recent_stretches {
+  lh_stretch list[LH_RECENT_STRETCHES];
+} lh_recent_stretches;
+
+static inline uint64_t lh_unit_in(const lh_stretch *stretch, uint64_t word) {
+  return stretch->number == 0 ? 0 : stretch->to_unit + (word >> LH_LOG2_UNIT);
+}
+
+/* The number of the unit with the word; 0, the empty unit, if no object is near. */
+static inline uint64_t lh_number_of_unit(const lh_snapshot *s, uint64_t word,
+                                         lh_recent_stretches *recent) {
   uint64_t number = lh_stretch_number(s, word);
-  if (last->number != number) *last = s->stretches[lh_slot_of_stretch(s, number)];
-  uint64_t in_stretch = (word & ((UINT64_C(1) << s->log2_stretch) - 1)) >> LH_LOG2_UNIT;
-  return last->number == 0 ? 0 : last->first_unit + in_stretch;
+  lh_stretch *stretch = &recent->list[number % LH_RECENT_STRETCHES];
+  if (stretch->number != number) *stretch = s->stretches[lh_slot_of_stretch(s, number)];
+  return lh_unit_in(stretch, word);
 }
 
 /* Does an object begin at the word? */
@@ -111,8 +121,8 @@ static inline uint64_t lh_bits_before(const lh_unit *unit, uint64_t word) {
 }
 
 static inline lh_id lh_find_word(const lh_snapshot *s, uint64_t word) {
-  lh_stretch last = {0};
-  const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+  const lh_stretch *stretch = &s->stretches[lh_slot_of_stretch(s, lh_stretch_number(s, word))];
+  const lh_unit *unit = &s->units[lh_unit_in(stretch, word)];
   if (!lh_has_object(unit, word)) return LH_NO_OBJECT;
   return s->by_rank[unit->rank + lh_bits_in(lh_bits_before(unit, word))];
 }

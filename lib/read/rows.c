@@ -158,7 +158,7 @@ static bool resolve_edges(const resolver *r, lh_row_block *block) {
   lookup batch[BATCH];
   const uint64_t *wide = block->wide;
   lh_id *edge = (lh_id *)block->delta;
-  lh_stretch last = {0};
+  lh_recent_stretches recent = {0};
   bool finds_all = true;
   size_t n = 0;
   for (size_t e = 0; e < block->n; e++) {
@@ -170,7 +170,7 @@ static bool resolve_edges(const resolver *r, lh_row_block *block) {
     }
     uint64_t word = block->base + (uint64_t)(int64_t)delta;
     if (__builtin_expect(delta == LH_DELTA_WIDE, 0)) word = *wide++;
-    const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &last)];
+    const lh_unit *unit = &s->units[lh_number_of_unit(s, word, &recent)];
     __builtin_prefetch(unit);
     batch[n++] = (lookup){.word = word, .unit = unit, .edge = &edge[e]};
     if (n < BATCH) continue;

@@ -86,8 +86,8 @@ typedef struct lh_far_block {
 } lh_far_block;
 
 typedef struct lh_stretch {
-  uint64_t number; /* from 1 on; 0: empty slot */
-  uint64_t first_unit;
+  uint64_t number;  /* from 1 on; 0: empty slot */
+  uint64_t to_unit; /* word / 64 + this is the number of a word's unit */
 } lh_stretch;
 
 typedef struct lh_root {

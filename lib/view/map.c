@@ -88,7 +88,7 @@ static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
     if (s->stretches[i].number != 0) stretches[n++] = &s->stretches[i];
   if (n > 1) qsort(stretches, n, sizeof *stretches, compare_stretches);
   for (size_t i = 0; fine && i < n; i++) {
-    uint64_t unit = stretches[i]->first_unit;
+    uint64_t unit = stretches[i]->to_unit + (stretches[i]->number - 1) * n_units;
     uint32_t at = rank_at(s, unit), end = rank_at(s, unit + n_units);
     for (; at < end; at++)
       if (is_mapped(s, s->by_rank[at])) map_order->order[map_order->n++] = s->by_rank[at];
