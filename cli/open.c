@@ -26,8 +26,8 @@ static unsigned n_threads(void) {
 }
 
 /* One malloc arena for all threads, which reuses freed memory. Memory for a snapshot comes in huge
-** pages: faults of small pages took a fifth of the time. An allocator that is not glibc's (that of a
-** sanitizer, of LD_PRELOAD) takes no such setting and is left alone. */
+** pages: faults of small pages took a fifth of the time. An allocator that is not glibc's, as that
+** of a sanitizer, takes no such setting and is left alone. */
 static void make_room(uint64_t file_bytes) {
 #ifdef M_ARENA_MAX
   enum { TIMES = 12, HUGE_PAGE = 2 << 20 };
