@@ -56,7 +56,7 @@ SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
 SQL_TOOLS = heapsql heappath heapview
 # objects <tree> <sources>: where they are compiled. The C tests' allocations can fail in two files;
 # all else that is not theirs they share with the release.
-ALLOC_SOURCES = lib/base.c lib/team.c
+ALLOC_SOURCES = lib/base.c lib/parallel.c
 objects = $(patsubst %.c,$(1)/%.o,$(if $(filter build/test,$(1)), \
   $(filter $(ALLOC_SOURCES) tests/%,$(2)),$(2))) $(if $(filter build/test,$(1)), \
   $(patsubst %.c,build/%.o,$(filter-out $(ALLOC_SOURCES) tests/%,$(2))))
@@ -274,8 +274,8 @@ $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
 $(1)/tests/test_page: $(call objects,$(1),cli/heapview/page.c)
 $(1)/tests/test_requests: $(call objects,$(1),cli/heapview/requests.c)
 $(1)/tests/test_requests $(1)/tests/test_answer_json: TEST_LIBS += $$(VIEW_LIBS)
-$(1)/tests/test_guests: $(call objects,$(1),cli/heapview/guests.c)
-$(1)/tests/test_recent: $(call objects,$(1),cli/heapview/recent.c)
+$(1)/tests/test_connections: $(call objects,$(1),cli/heapview/connections.c)
+$(1)/tests/test_answer_cache: $(call objects,$(1),cli/heapview/answer_cache.c)
 # Where files are exchanged between two calls.
 $(1)/tests/test_exchanged: TEST_LIBS += -Wl,--wrap=open,--wrap=openat,--wrap=statx,--wrap=syscall
 # Where a thread keeps a lock.

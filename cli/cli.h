@@ -121,9 +121,10 @@ struct cli {
   bool stdout_terminal;   /* tables fit its width */
   bool progress_terminal; /* stderr shows progress */
   bool progress_shown;
-  bool is_nameless;                            /* messages begin without the command's name */
-  void (*told)(void *whom, const char *doing); /* also gets progress; NULL `doing`: done */
-  void *whom;
+  bool is_nameless; /* messages begin without the command's name */
+  void (*show_progress)(void *payload, const char *doing); /* also gets progress; NULL `doing`:
+                                                              done */
+  void *payload;
   const char *const *removed; /* pairs: removed option, replacement; then NULL */
 };
 

@@ -79,7 +79,7 @@ static _Noreturn void suggest_modes(const cli *c, const request *r) {
   exit(CLI_FAILURE);
 }
 
-static void check(const cli *c, const request *r) {
+static void check_heapattach(const cli *c, const request *r) {
   bool writes = r->mode == MODE_TAKE || r->mode == MODE_SERIES;
   if (!writes && (r->file != NULL || r->directory != NULL || r->after != NULL))
     cli_usage_error(c, "%s writes no file: leave out -o, -d and --after",
@@ -138,7 +138,7 @@ int main(int argc, char **argv) {
   cli_parse(&c, &r, argc, argv);
   if (r.mode == MODE_TAKE && r.every_ns > 0) r.mode = MODE_SERIES;
   check_target(&c, &r, argc - optind, argv + optind);
-  check(&c, &r);
+  check_heapattach(&c, &r);
   r.awaited = run_in_child(&c, &r);
   return cli_finish(&c, r.workers ? run_for_workers(&c, &r) : run_request(&c, &r));
 }

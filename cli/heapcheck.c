@@ -137,7 +137,7 @@ static void json_file(lh_json *w, const char *file, const finding *f) {
   cli_json_close(w, '}');
 }
 
-static bool check(cli *c, lh_json *w, const char *file) {
+static bool check_file(cli *c, lh_json *w, const char *file) {
   finding f = verify(c, file);
   if (c->json)
     json_file(w, file, &f);
@@ -159,7 +159,7 @@ int main(int argc, char **argv) {
   if (c.json) cli_json_open(&w, NULL, '{');
   if (c.json) cli_json_open(&w, "files", '[');
   for (int i = optind; i < argc; i++)
-    if (!check(&c, &w, argv[i])) status = CLI_FAILURE;
+    if (!check_file(&c, &w, argv[i])) status = CLI_FAILURE;
   if (c.json) cli_json_close(&w, ']');
   if (c.json) cli_json_close(&w, '}');
   return cli_finish(&c, status);

@@ -163,7 +163,7 @@ static bool is_ladder(const request *r) {
   return asks_for(r, "ladder") || r->n_files > 3;
 }
 
-static void check(cli *c, const request *r) {
+static void check_heapdiff(cli *c, const request *r) {
   if (r->asked.until != NULL && r->asked.since == NULL)
     cli_usage_error(c, "--until needs --since MARK too");
   if (r->asked.since != NULL && r->n_files != 1)
@@ -192,14 +192,14 @@ static void check_halves(cli *c, const request *r) {
                     " --ladder, --factor or --sort");
 }
 
-static void parse(cli *c, request *r, int argc, char **argv) {
+static void parse_heapdiff(cli *c, request *r, int argc, char **argv) {
   *r = (request){.asked.limit = 20};
   cli_parse(c, r, argc, argv);
   r->n_files = (size_t)(argc - optind);
   r->files = cli_must(calloc(r->n_files + 4, sizeof *r->files));
   for (size_t i = 0; i < r->n_files; i++) r->files[i] = argv[optind + (int)i];
   if (r->n_before == 0 && r->n_after == 0) {
-    check(c, r);
+    check_heapdiff(c, r);
     return;
   }
   check_halves(c, r);
@@ -222,7 +222,7 @@ static lh_request request_of(const cli *c, request *r) {
   return asked;
 }
 
-static void print_json(lh_report *report) {
+static void print_report_json(lh_report *report) {
   lh_json w = {0};
   cli_json_open(&w, NULL, '{');
   cli_report_values(&w, report);
@@ -256,8 +256,8 @@ static int gate(cli *c, const request *r, const lh_report *report) {
   return too_many_bytes || too_many_objects ? CLI_NO : CLI_DONE;
 }
 
-static int answer(cli *c, request *r, const char *question, lh_snapshot *snapshot,
-                  const lh_request *asked) {
+static int answer_diff(cli *c, request *r, const char *question, lh_snapshot *snapshot,
+                       const lh_request *asked) {
   const char *last = r->files[r->n_files - 1];
   lh_report report;
   lh_error error;
@@ -266,7 +266,7 @@ static int answer(cli *c, request *r, const char *question, lh_snapshot *snapsho
   cli_progress(c, NULL);
   cli_check(c, code, r->asked.since != NULL ? last : NULL, &error);
   if (c->json)
-    print_json(&report);
+    print_report_json(&report);
   else
     cli_report_text(c, &report, last);
   known_renewed(c, &r->known);
@@ -275,14 +275,14 @@ static int answer(cli *c, request *r, const char *question, lh_snapshot *snapsho
   return status;
 }
 
-static int compare(cli *c, request *r) {
+static int compare_files(cli *c, request *r) {
   lh_snapshot *snapshots[3];
   lh_request asked = request_of(c, r);
   size_t n = r->n_files;
   for (size_t i = 0; i < n; i++) snapshots[i] = cli_open(c, r->files[i]);
   asked.snapshots = snapshots;
   asked.n_snapshots = n;
-  int status = answer(c, r, "diff", snapshots[n - 1], &asked);
+  int status = answer_diff(c, r, "diff", snapshots[n - 1], &asked);
   for (size_t i = 0; i < n; i++) lh_close(snapshots[i]);
   return status;
 }
@@ -300,7 +300,7 @@ static int climb(cli *c, request *r, const char *question) {
     lh_close(snapshot);
   }
   asked.ladder = ladder;
-  int status = answer(c, r, question, NULL, &asked);
+  int status = answer_diff(c, r, question, NULL, &asked);
   lh_ladder_free(ladder);
   return status;
 }
@@ -313,7 +313,7 @@ static int report(cli *c, request *r) {
     r->n_files = 2;
     return climb(c, r, "owners");
   }
-  return is_ladder(r) ? climb(c, r, "ladder") : compare(c, r);
+  return is_ladder(r) ? climb(c, r, "ladder") : compare_files(c, r);
 }
 
 int main(int argc, char **argv) {
@@ -322,7 +322,7 @@ int main(int argc, char **argv) {
   int status;
   cli_begin(&c, &tool);
   c.removed = removed;
-  parse(&c, &r, argc, argv);
+  parse_heapdiff(&c, &r, argc, argv);
   status = report(&c, &r);
   free(r.known.list);
   lh_free(r.known.renewed);

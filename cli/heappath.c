@@ -62,7 +62,7 @@ static char *join_expression(const cli *c, int n, char **words) {
   return cli_format("%s%s%s", words[0], n == 2 ? " " : "", n == 2 ? words[1] : "");
 }
 
-static void parse(cli *c, request *r, int argc, char **argv) {
+static void parse_heappath(cli *c, request *r, int argc, char **argv) {
   *r = (request){.n_paths = 1, .asked.limit = 20, .format = FORMAT_AUTO};
   r->asked.ignored = r->ignored = cli_must(calloc((size_t)argc, sizeof *r->ignored));
   r->asked.cuts = r->cuts = cli_must(calloc((size_t)argc, sizeof *r->cuts));
@@ -101,7 +101,7 @@ char *describe(const lh_snapshot *snapshot, lh_id id) {
 }
 
 /* An object that is not there is an honest no. A malformed expression is wrong usage. */
-static void find(cli *c, const request *r, subject *s) {
+static void find_subject(cli *c, const request *r, subject *s) {
   lh_error error;
   int code = lh_find(s->snapshot, r->expression, &s->found, &error);
   if (code == LH_ENOTFOUND) {
@@ -118,12 +118,12 @@ static void open_subject(cli *c, const request *r, subject *s) {
   bool was_alive = false;
   *s = (subject){.snapshot = cli_open_analysed(c, r->file), .id = LH_NO_OBJECT};
   if (r->asked.n_ignored > 0) {
-    if (r->expression != NULL) find(c, r, s);
+    if (r->expression != NULL) find_subject(c, r, s);
     was_alive = s->id != LH_NO_OBJECT && lh_is_reachable(s->snapshot, s->id);
     ignore(c, r, s->snapshot);
   }
   if (r->expression == NULL) return;
-  find(c, r, s);
+  find_subject(c, r, s);
   s->only_ignored = was_alive && !lh_is_reachable(s->snapshot, s->id);
   s->text = describe(s->snapshot, s->id);
 }
@@ -169,7 +169,7 @@ static void json_no_paths(lh_json *w) {
   cli_json_close(w, ']');
 }
 
-static void answer(cli *c, const request *r, const subject *s, lh_json *w) {
+static void answer_heappath(cli *c, const request *r, const subject *s, lh_json *w) {
   bool reachable = lh_is_reachable(s->snapshot, s->id), json = r->format == FORMAT_JSON;
   if (json) {
     json_subject(w, s);
@@ -194,7 +194,7 @@ static bool answer_one(cli *c, const request *r, subject *s) {
   if (r->asked.n_cuts > 0 && alive) {
     answer_cuts(c, r, s, &w);
   } else {
-    answer(c, r, s, &w);
+    answer_heappath(c, r, s, &w);
   }
   if (c->json) cli_json_close(&w, '}');
   return alive;
@@ -206,7 +206,7 @@ int main(int argc, char **argv) {
   subject s;
   bool alive;
   cli_begin(&c, &tool);
-  parse(&c, &r, argc, argv);
+  parse_heappath(&c, &r, argc, argv);
   open_subject(&c, &r, &s);
   alive = r.set != NULL ? answer_set(&c, &r, s.snapshot) : answer_one(&c, &r, &s);
   lh_close(s.snapshot);

@@ -87,7 +87,7 @@ static const cli_tool tool = {
     "Example: heapprof --since 10s --leaks run.prof\n"
     "Exit status: 0 done, 1 no answer of --live-of, 2 wrong usage or failure.\n"};
 
-static void check(const cli *c, const request *r, const mode *m) {
+static void check_heapprof(const cli *c, const request *r, const mode *m) {
   static const struct {
     unsigned takes;
     const char *name, *with;
@@ -114,7 +114,7 @@ static void check(const cli *c, const request *r, const mode *m) {
         r->files[m->n_files]);
 }
 
-static void parse(cli *c, request *r, int argc, char **argv) {
+static void parse_heapprof(cli *c, request *r, int argc, char **argv) {
   *r = (request){.asked = {.limit = 20}};
   cli_parse(c, r, argc, argv);
   r->files = argv + optind;
@@ -123,7 +123,7 @@ static void parse(cli *c, request *r, int argc, char **argv) {
   r->asked.order = r->mode->order;
   r->query.peak = r->mode->peak;
   r->query.to_the_end = r->mode->to_the_end;
-  check(c, r, r->mode);
+  check_heapprof(c, r, r->mode);
 }
 
 int main(int argc, char **argv) {
@@ -132,6 +132,6 @@ int main(int argc, char **argv) {
   cli_begin(&c, &tool);
   c.reads_profiles = true;
   c.removed = removed;
-  parse(&c, &r, argc, argv);
+  parse_heapprof(&c, &r, argc, argv);
   return cli_finish(&c, run_mode(&c, &r));
 }

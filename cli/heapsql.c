@@ -50,7 +50,7 @@ static bool is_query(const char *word) {
   return strcmp(word, "-") == 0 || (strpbrk(word, " \t\n;(") != NULL && stat(word, &status) != 0);
 }
 
-static void parse(cli *c, request *r, int argc, char **argv) {
+static void parse_heapsql(cli *c, request *r, int argc, char **argv) {
   *r = (request){.limits = heapsql_usual_limits()};
   cli_parse(c, r, argc, argv);
   r->files = argv + optind;
@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
   request r;
   sqlite3 *db;
   cli_begin(&c, &tool);
-  parse(&c, &r, argc, argv);
+  parse_heapsql(&c, &r, argc, argv);
   db = heapsql_connect();
   open_all(&c, db, &r);
   if (r.save != NULL) {

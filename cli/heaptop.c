@@ -62,7 +62,7 @@ static const cli_tool tool = {
     "Example: heaptop -n 5 --type table c\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};
 
-static void parse(cli *c, request *r, int argc, char **argv) {
+static void parse_heaptop(cli *c, request *r, int argc, char **argv) {
   *r = (request){.asked = {.id = LH_ROOT, .matches = 1, .limit = 20}};
   cli_parse(c, r, argc, argv);
   r->asked.has_depth = cli_is_given(c, "depth");
@@ -93,7 +93,8 @@ static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_requ
   asked->matches = found.matches;
 }
 
-static void answer(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r, const char *name) {
+static void answer_heaptop(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r,
+                           const char *name) {
   lh_request asked = r->asked;
   asked.whole_lists = c->json;
   if (strcmp(name, "under") == 0) find_object(c, snapshot, r, &asked);
@@ -114,14 +115,14 @@ static void answer_tables(cli *c, lh_json *w, lh_snapshot *snapshot, const reque
   for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
     if ((by & tables[i].by) == 0) continue;
     if (follows) putchar('\n');
-    answer(c, w, snapshot, r, tables[i].name);
+    answer_heaptop(c, w, snapshot, r, tables[i].name);
     follows = !c->json;
   }
 }
 
 static void answer_leaks(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r) {
   if (r->asked.type_mask != 0 || r->asked.garbage) return;
-  answer(c, w, snapshot, r, "leaks");
+  answer_heaptop(c, w, snapshot, r, "leaks");
   if (!c->json) putchar('\n');
 }
 
@@ -131,11 +132,11 @@ static void print(cli *c, lh_snapshot *snapshot, const request *r) {
   if (all && !c->json) answer_leaks(c, &w, snapshot, r);
   if (c->json) cli_json_open(&w, NULL, '{');
   if (c->json) cli_json_open(&w, "snapshot", '{');
-  if (c->json || all) answer(c, &w, snapshot, r, "info");
+  if (c->json || all) answer_heaptop(c, &w, snapshot, r, "info");
   if (c->json) cli_json_close(&w, '}');
   if (all && c->json) answer_leaks(c, &w, snapshot, r);
   if (r->question != NULL)
-    answer(c, &w, snapshot, r, r->question->name);
+    answer_heaptop(c, &w, snapshot, r, r->question->name);
   else
     answer_tables(c, &w, snapshot, r);
   if (c->json) cli_json_close(&w, '}');
@@ -146,7 +147,7 @@ int main(int argc, char **argv) {
   request r;
   lh_snapshot *snapshot;
   cli_begin(&c, &tool);
-  parse(&c, &r, argc, argv);
+  parse_heaptop(&c, &r, argc, argv);
   snapshot = cli_open_analysed(&c, r.file);
   print(&c, snapshot, &r);
   lh_close(snapshot);

@@ -56,7 +56,7 @@ static void take_file(opening *o, const char *file) {
     o->files[v->n++] = file;
 }
 
-static void parse(opening *o, request *r, int argc, char **argv) {
+static void parse_heapview(opening *o, request *r, int argc, char **argv) {
   cli *c = o->c;
   cli_parse(c, r, argc, argv);
   if (r->port > 65535)
@@ -71,7 +71,7 @@ static void parse(opening *o, request *r, int argc, char **argv) {
 /* ==== Opening ======================================================================== */
 
 /* As cli_check, and the page shows the message too. */
-static void check(opening *o, int code, const char *file, const lh_error *error) {
+static void check_opening(opening *o, int code, const char *file, const lh_error *error) {
   char text[sizeof error->message + 256];
   if (code == LH_OK) return;
   snprintf(text, sizeof text, "%s%s%s", file != NULL ? file : "", file != NULL ? ": " : "",
@@ -88,7 +88,7 @@ static void check_readable(opening *o, const char *file) {
   if (file == NULL || access(file, R_OK) == 0) return;
   error.os_errno = errno;
   snprintf(error.message, sizeof error.message, "cannot open '%s': %s", file, strerror(errno));
-  check(o, error.code, NULL, &error);
+  check_opening(o, error.code, NULL, &error);
 }
 
 /* Sorts by time: a shell lists run-10 before run-9. All but the last snapshot are analysed when
@@ -99,7 +99,7 @@ static lh_snapshot **open_snapshots(opening *o) {
   lh_error error;
   for (size_t i = 0; i < n; i++) {
     const char *file = o->files[i];
-    check(o, cli_try_open(o->c, file, &snapshot, &error), NULL, &error);
+    check_opening(o, cli_try_open(o->c, file, &snapshot, &error), NULL, &error);
     size_t at = i;
     for (; at > 0 && lh_is_earlier(snapshot, snapshots[at - 1]); at--) {
       snapshots[at] = snapshots[at - 1];
@@ -108,10 +108,10 @@ static lh_snapshot **open_snapshots(opening *o) {
     snapshots[at] = snapshot;
     o->files[at] = file;
   }
-  check(o, lh_place_marks(snapshots, n, &error), NULL, &error);
+  check_opening(o, lh_place_marks(snapshots, n, &error), NULL, &error);
   if (n > 0)
-    check(o, cli_try_analyse(o->c, o->files[n - 1], snapshots[n - 1], &error), o->files[n - 1],
-          &error);
+    check_opening(o, cli_try_analyse(o->c, o->files[n - 1], snapshots[n - 1], &error),
+                  o->files[n - 1], &error);
   return snapshots;
 }
 
@@ -122,11 +122,11 @@ static lh_usage *open_profile(opening *o, const char *file) {
   lh_usage_query query = {.peak = true};
   o->c->reads_profiles = true;
   cli_progress(o->c, "reading %s", file);
-  check(o, lh_profile_open(file, &profile, &error), NULL, &error);
+  check_opening(o, lh_profile_open(file, &profile, &error), NULL, &error);
   query.peak = !lh_profile_about(profile)->is_aggregate;
   cli_progress(o->c, "%s: counting %s", file,
                lh_count_of(lh_profile_about(profile)->n_events, "event", "events").text);
-  check(o, lh_usage_new(&usage, profile, &query, &error), file, &error);
+  check_opening(o, lh_usage_new(&usage, profile, &query, &error), file, &error);
   cli_progress(o->c, NULL);
   return usage;
 }
@@ -192,13 +192,13 @@ int main(int argc, char **argv) {
   request r = {0};
   opening o = {.c = &c, .view = {.c = &c}};
   cli_begin(&c, &tool);
-  parse(&o, &r, argc, argv);
+  parse_heapview(&o, &r, argc, argv);
   if (r.report != NULL) return write_report(&o, r.report);
   for (size_t i = 0; i < o.view.n; i++) check_readable(&o, o.files[i]);
   check_readable(&o, o.view.profile);
-  c.whom = o.view.asker = o.server = server_start(&c, r.listen, (unsigned)r.port);
-  c.told = server_tell;
-  o.view.is_gone = server_asker_is_gone;
+  c.payload = o.view.client = o.server = server_start(&c, r.listen, (unsigned)r.port);
+  c.show_progress = server_tell;
+  o.view.is_gone = server_client_has_left;
   if (wants_browser(&c, r.open)) o.has_browser = view_open_browser(server_address(o.server));
   print_address(&c, o.server);
   open_all(&o);

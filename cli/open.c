@@ -28,7 +28,7 @@ static unsigned n_threads(void) {
 /* One malloc arena for all threads, which reuses freed memory. Memory for a snapshot comes in huge
 ** pages: faults of small pages took a fifth of the time. An allocator that is not glibc's, as that
 ** of a sanitizer, takes no such setting and is left alone. */
-static void make_room(uint64_t file_bytes) {
+static void prepare_malloc(uint64_t file_bytes) {
 #ifdef M_ARENA_MAX
   enum { TIMES = 12, HUGE_PAGE = 2 << 20 };
   if (!mallopt(M_ARENA_MAX, 1) || !mallopt(M_MMAP_MAX, 0) || !mallopt(M_TRIM_THRESHOLD, -1)) return;
@@ -47,7 +47,7 @@ int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *err
   uint64_t bytes;
   if (is_slow(file, &bytes))
     cli_progress(c, "reading %s, %s", file, lh_size_text(bytes, c->exact_bytes).text);
-  make_room(bytes);
+  prepare_malloc(bytes);
   cli_limit_output(file);
   int code = lh_open_with(snapshot, file, &options, error);
   cli_progress(c, NULL);
@@ -84,6 +84,6 @@ lh_snapshot *cli_open_analysed(cli *c, const char *file) {
 char *cli_held_by(cli *c, lh_snapshot *snapshot, lh_id id) {
   lh_error error;
   char *text;
-  cli_check(c, lh_told_path(snapshot, id, &text, &error), NULL, &error);
+  cli_check(c, lh_readable_path(snapshot, id, &text, &error), NULL, &error);
   return text;
 }

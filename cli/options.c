@@ -66,7 +66,7 @@ static _Noreturn void print_help(cli *c) {
 /* ==== Values ========================================================================= */
 
 /* "-n (--top)": the user typed one of them. Valid until the next call. */
-static const char *name_of(const cli_option *option) {
+static const char *option_name(const cli_option *option) {
   static char name[64];
   if (option->letter != '\0')
     snprintf(name, sizeof name, "-%c (--%s)", option->letter, option->name);
@@ -78,9 +78,10 @@ static const char *name_of(const cli_option *option) {
 static uint64_t number_in(const cli *c, const cli_option *option) {
   uint64_t n;
   if (!lh_read_number(optarg, &n))
-    cli_usage_error(c, "%s needs a number, not '%s'", name_of(option), optarg);
+    cli_usage_error(c, "%s needs a number, not '%s'", option_name(option), optarg);
   if (n < option->least)
-    cli_usage_error(c, "%s needs a number of at least %" PRIu64, name_of(option), option->least);
+    cli_usage_error(c, "%s needs a number of at least %" PRIu64, option_name(option),
+                    option->least);
   return n;
 }
 
@@ -129,7 +130,7 @@ static void set_color(cli *c, unsigned when) {
   if (when != 0) c->color = when == 1;
 }
 
-static void take(cli *c, struct request *r, const cli_option *option) {
+static void take_option(cli *c, struct request *r, const cli_option *option) {
   void *field = (char *)r + option->field;
   switch (option->kind) {
     case CLI_IS_FLAG: *(bool *)field = true; break;
@@ -163,7 +164,7 @@ static void refuse_removed(const cli *c, const char *word) {
 
 enum { FIRST_KEY = 256 };
 
-static _Noreturn void refuse(const cli *c, int key, char **argv) {
+static _Noreturn void refuse_option(const cli *c, int key, char **argv) {
   const char *word = argv[optind - 1];
   refuse_removed(c, word);
   if (key == ':') cli_usage_error(c, "option '%s' needs an argument", word);
@@ -189,11 +190,11 @@ void cli_parse(cli *c, struct request *r, int argc, char **argv) {
   c->arguments = argv;
   c->n_arguments = argc;
   for (int key; (key = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
-    if (key == ':' || key == '?') refuse(c, key, argv);
+    if (key == ':' || key == '?') refuse_option(c, key, argv);
     size_t i = 0;
     while (longs[i].val != key) i++;
     c->given[i] = true;
-    take(c, r, &c->options[i]);
+    take_option(c, r, &c->options[i]);
   }
 }
 

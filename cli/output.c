@@ -151,7 +151,7 @@ void cli_progress(cli *c, const char *format, ...) {
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
   }
-  if (c->told) c->told(c->whom, format != NULL ? line : NULL);
+  if (c->show_progress) c->show_progress(c->payload, format != NULL ? line : NULL);
   if (!c->progress_terminal) return;
   clear_progress(c);
   c->progress_shown = format != NULL;
@@ -205,7 +205,7 @@ bool cli_has_room(void) {
   return has_room;
 }
 
-static void tell_left_out(const cli *c) {
+static void say_left_out(const cli *c) {
   if (rows_left_out > 0)
     cli_say(c, "%s left out: what is printed has at most %u times the bytes of what was read",
             lh_count_of(rows_left_out, "row was", "rows were").text, MOST_TIMES);
@@ -223,7 +223,7 @@ int cli_finish(cli *c, int status) {
   if (fclose(stdout) != 0 || failed)
     cli_die(c, NULL, "cannot write the results: %s",
             errno != 0 ? strerror(errno) : "the output is full or closed");
-  tell_left_out(c);
+  say_left_out(c);
   return status;
 }
 

@@ -87,13 +87,13 @@ static void end_tree(tree_lines *tree) {
 /* ==== Text =========================================================================== */
 
 typedef struct terminal {
-  lh_teller teller; /* first: print_line and others cast it to terminal */
+  lh_printer printer; /* first: print_line and others cast it to terminal */
   cli *c;
   const char *file;
 } terminal;
 
-static void print_line(lh_teller *teller, lh_style style, const char *line) {
-  const cli *c = ((terminal *)teller)->c;
+static void print_line(lh_printer *printer, lh_style style, const char *line) {
+  const cli *c = ((terminal *)printer)->c;
   if (!cli_has_room()) return;
   while (*line == '\n') putchar(*line++);
   if (style == LH_PLAIN)
@@ -102,10 +102,10 @@ static void print_line(lh_teller *teller, lh_style style, const char *line) {
     printf("%s%s%s\n", cli_style_on(c, style), line, cli_style_off(c));
 }
 
-static char *command_of(lh_teller *teller, const char *why, lh_next next, const char *subject,
+static char *command_of(lh_printer *printer, const char *why, lh_next next, const char *subject,
                         const char *other) {
   (void)why;
-  return cli_next_command(next, ((const terminal *)teller)->file, subject, other);
+  return cli_next_command(next, ((const terminal *)printer)->file, subject, other);
 }
 
 static size_t choose_columns(const cli *c, const lh_report *report, const lh_table *table,
@@ -142,9 +142,9 @@ static void print_left_out(const cli *c, const lh_report *report, const lh_table
   if (any) printf("%s\n", cli_style_off(c));
 }
 
-static void print_table(lh_teller *teller, lh_report *report, const lh_table *table,
+static void print_table(lh_printer *printer, lh_report *report, const lh_table *table,
                         const void *rows, size_t n) {
-  cli *c = ((terminal *)teller)->c;
+  cli *c = ((terminal *)printer)->c;
   const lh_column *shown[LH_MOST_HEADINGS];
   cli_column columns[LH_MOST_HEADINGS];
   char *cells[LH_MOST_HEADINGS];
@@ -158,7 +158,7 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
     for (size_t k = 0; k < n_shown; k++) {
       lh_cell cell;
       lh_cell_of(report, shown[k], row, &cell);
-      cells[k] = cli_must(lh_cell_text(teller, report, &cell));
+      cells[k] = cli_must(lh_cell_text(printer, report, &cell));
     }
     char **last = &cells[n_shown - 1];
     if (table->depth) *last = tree_line(c, &tree, i, *last);
@@ -174,18 +174,18 @@ static void print_table(lh_teller *teller, lh_report *report, const lh_table *ta
 }
 
 void cli_report_text(cli *c, lh_report *report, const char *file) {
-  terminal t = {.teller = {.exact_bytes = c->exact_bytes,
-                           .unicode = c->unicode,
-                           .thorough = true,
-                           .limit = report->request.limit,
-                           .all = "-n 0 shows all",
-                           .line = print_line,
-                           .table = print_table,
-                           .next = command_of},
+  terminal t = {.printer = {.exact_bytes = c->exact_bytes,
+                            .unicode = c->unicode,
+                            .thorough = true,
+                            .limit = report->request.limit,
+                            .all = "-n 0 shows all",
+                            .line = print_line,
+                            .table = print_table,
+                            .next = command_of},
                 .c = c,
                 .file = file};
-  lh_print_report(&t.teller, report);
-  if (t.teller.failed || report->failed) cli_must(NULL);
+  lh_print_report(&t.printer, report);
+  if (t.printer.failed || report->failed) cli_must(NULL);
 }
 
 void cli_report_values(lh_json *w, lh_report *report) {

@@ -318,7 +318,7 @@ static void settle_widths(cli_table *table) {
     if (table->limits[i] > 0) table->widths[i] = smaller(column_width(table, i), table->limits[i]);
 }
 
-static void begin(cli_table *table) {
+static void begin_printing(cli_table *table) {
   table->begun = true;
   cli_progress(table->c, NULL);
   settle_widths(table);
@@ -330,7 +330,7 @@ static void begin(cli_table *table) {
   table->n_rows = 0;
 }
 
-static void make_room(cli_table *table) {
+static void make_room_for_row(cli_table *table) {
   if (table->n_rows < table->capacity) return;
   table->capacity = 2 * table->capacity + 32;
   table->cells =
@@ -341,7 +341,7 @@ static void make_room(cli_table *table) {
 
 void cli_table_row(cli_table *table, const char *const *cells, lh_style style) {
   enum { BLOCK_BYTES = 40 }; /* overhead of a cell, besides its text */
-  make_room(table);
+  make_room_for_row(table);
   char **row = table->cells + table->n_rows * table->n_columns;
   for (size_t i = 0; i < table->n_columns; i++) {
     row[i] = with_short_keys(cells[i]);
@@ -354,7 +354,7 @@ void cli_table_row(cli_table *table, const char *const *cells, lh_style style) {
   }
   table->below[table->n_rows] = NULL;
   table->styles[table->n_rows++] = style;
-  if (table->kept_bytes > MOST_KEPT_BYTES) begin(table);
+  if (table->kept_bytes > MOST_KEPT_BYTES) begin_printing(table);
 }
 
 void cli_table_below(cli_table *table, const char *line) {
@@ -380,6 +380,6 @@ void cli_table_print(cli_table *table) {
   if (!table->begun && table->n_rows == 0)
     puts("none");
   else if (!table->begun)
-    begin(table);
+    begin_printing(table);
   cli_table_free(table);
 }

@@ -22,7 +22,7 @@ static void copy_ends(char *message, size_t size, const char *text) {
 }
 
 /* Uses a function that takes no lock of libc if there is one: a forked child calls this, too. */
-static const char *describe(int os_errno) {
+static const char *describe_errno(int os_errno) {
 #if defined __GLIBC_PREREQ
 #if __GLIBC_PREREQ(2, 32)
   const char *known = strerrordesc_np(os_errno);
@@ -35,7 +35,7 @@ static const char *describe(int os_errno) {
 int lh_fail_with(lh_error *error, int code, int os_errno, uint64_t offset, const char *format,
                  ...) {
   if (!error) return code;
-  const char *colon = os_errno ? ": " : "", *why = os_errno ? describe(os_errno) : "";
+  const char *colon = os_errno ? ": " : "", *why = os_errno ? describe_errno(os_errno) : "";
   size_t size = sizeof error->message, needed;
   va_list args, again;
   va_start(args, format);

@@ -147,6 +147,6 @@ typedef bool (*lh_work)(void *data, uint32_t i);
 ** caller's included; if none can be started, the caller does all. The threads block all signals, so
 ** the program's handlers run in its own threads, and have ended when it returns. Returns the number
 ** of the first item for which `work` returned false, or n; all items before it are done. */
-uint32_t lh_for_each(unsigned threads, uint32_t n, lh_work work, void *data);
+uint32_t lh_parallel_for(unsigned threads, uint32_t n, lh_work work, void *data);
 
 #endif

@@ -378,7 +378,7 @@ static void set_defaults(Agraph_t *graph) {
 enum { THICKEST = 8 }; /* points */
 
 /* Adds number and class, "50 Session"; nothing if the steps say it, as in "registry". */
-static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) {
+static void put_count(const drawing *d, lh_text *to, const lh_merged_row *row) {
   bool several = row->class_index == UINT32_MAX;
   char *one = class_text(d, row->id);
   if (!one) to->failed = true;
@@ -387,7 +387,7 @@ static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) 
     lh_text_string(to, " ");
     put_heap_text(to, several ? "objects" : lh_class_at(d->snapshot, row->class_index)->name);
     lh_text_string(to, "<br/>");
-  } else if (one && (row->depth != 1 || !lh_is_told_by_root(d->snapshot, row->id))) {
+  } else if (one && (row->depth != 1 || !lh_is_named_by_root(d->snapshot, row->id))) {
     put_heap_text(to, one);
     lh_text_string(to, "<br/>");
   }
@@ -396,12 +396,12 @@ static void put_things(const drawing *d, lh_text *to, const lh_merged_row *row) 
 
 /* The label of a row's box: its steps. Small print has the objects at the row, how many objects of
 ** the set are further on, and the bytes. */
-static void put_row(const drawing *d, lh_text *to, const lh_merged_paths *merged,
-                    const lh_merged_row *row) {
+static void put_row_label(const drawing *d, lh_text *to, const lh_merged_paths *merged,
+                          const lh_merged_row *row) {
   lh_text_string(to, "<b>");
   put_heap_text(to, row->steps);
   lh_text_string(to, " </b><br/><font point-size=\"9\" color=\"#57606a\">");
-  if (row->id != LH_ROOT) put_things(d, to, row);
+  if (row->id != LH_ROOT) put_count(d, to, row);
   if (row->here < row->objects) {
     lh_text_string(to, "leads to ");
     lh_text_count(to, row->objects);
@@ -430,7 +430,7 @@ static int row_box(const drawing *d, const lh_merged_paths *merged, size_t i, Ag
     lh_text_string(&label, " retained</font>");
     set_style(*box, "box", "#e5e7eb", "#6b7280");
   } else {
-    put_row(d, &label, merged, row);
+    put_row_label(d, &label, merged, row);
     if (row->id == LH_ROOT) set_style(*box, "folder", "#c7ecd0", "#1a7f37");
     if (row->here > 0) set_style(*box, "box", "#ffd7d5", "#cf222e");
   }

@@ -17,7 +17,7 @@ static const char pattern[] = ".luaheap-XXXXXX";
 enum { LETTERS = 6 }; /* of the X */
 _Static_assert(sizeof pattern <= sizeof(((lh_file *)0)->temporary), "room for the name");
 
-static const char *name_of(const lh_file *file) {
+static const char *shown_file_name(const lh_file *file) {
   return file->path + file->name_at;
 }
 
@@ -41,14 +41,14 @@ static int name_file(lh_file *file, const char *path, lh_error *error) {
 static int open_folder(const lh_file *file) {
   char folder[sizeof file->path] = ".";
   memcpy(folder, file->path, file->name_at);
-  return lh_move_up(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return lh_move_descriptor_up(open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* Only a regular file may be replaced: a rename would destroy a device, and a link is set by
 ** somebody who means another place. */
 static int check_older(const lh_file *file, lh_error *error) {
   struct stat info;
-  if (fstatat(file->folder_fd, name_of(file), &info, AT_SYMLINK_NOFOLLOW) < 0) {
+  if (fstatat(file->folder_fd, shown_file_name(file), &info, AT_SYMLINK_NOFOLLOW) < 0) {
     return errno == ENOENT ? LH_OK : lh_fail_errno(error, errno, "cannot write '%s'", file->path);
   }
   if (S_ISREG(info.st_mode)) return LH_OK;
@@ -170,7 +170,7 @@ size_t lh_file_write(const void *data, size_t n, void *payload) {
   size_t done = 0;
   while (done < n) {
     const struct iovec rest = {(char *)(uintptr_t)from + done, n - done};
-    ssize_t written = lh_write_unharmed(file->fd, &rest, 1);
+    ssize_t written = lh_write_no_signal(file->fd, &rest, 1);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       latch_failure(file, written < 0 ? errno : EIO);
@@ -212,10 +212,11 @@ static bool copy_to_temporary(lh_file *file) {
 
 static bool give_name(lh_file *file) {
   if (file->nameless) {
-    if (link_to(file, name_of(file))) return true;
+    if (link_to(file, shown_file_name(file))) return true;
     if (!(errno == EEXIST && make_temporary(file)) && !copy_to_temporary(file)) return false;
   }
-  file->made = renameat(file->folder_fd, file->temporary, file->folder_fd, name_of(file)) < 0;
+  file->made =
+      renameat(file->folder_fd, file->temporary, file->folder_fd, shown_file_name(file)) < 0;
   return !file->made;
 }
 

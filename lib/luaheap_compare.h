@@ -16,7 +16,7 @@ bool lh_is_earlier(const lh_snapshot *a, const lh_snapshot *b);
 /* Gives places to missing marks. Marks tell which objects of a later snapshot are older or younger.
 ** Snapshots from outside leave no marks, and a program may clear its registry. If a later snapshot
 ** of the same state lacks the mark of an earlier one, this function places the mark by comparing
-** the objects of both (see lh_passed_as_old). lh_mark_at then has it, too; earlier results of
+** the objects of both (see lh_possibly_newer). lh_mark_at then has it, too; earlier results of
 ** lh_mark_at are invalid. O(objects) for each placed mark. */
 int lh_place_marks(lh_snapshot *const *snapshots, size_t n, lh_error *error);
 

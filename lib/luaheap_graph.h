@@ -92,12 +92,12 @@ uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id); /* UINT32_MAX: luah
 ** any text) or as a variable's name, by ascending id. Stores the first `most` in `protos`; *n is
 ** the number of all. Needs lh_classify. The first call costs O(code), others O(log); keeps 8 bytes
 ** for each of these names. */
-int lh_find_naming(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t most, size_t *n,
-                   lh_error *error);
+int lh_find_code_references(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t most,
+                            size_t *n, lh_error *error);
 
 /* Is the object a table that lives as long as the program: _G, the registry, package.loaded, a
 ** module in it? Nobody removes these to free memory. Needs lh_classify. */
-bool lh_is_for_good(const lh_snapshot *snapshot, lh_id id);
+bool lh_is_permanent(const lh_snapshot *snapshot, lh_id id);
 
 /* The groups of a treemap. */
 typedef enum lh_tree_by {
@@ -167,7 +167,7 @@ char *lh_edge_text(const lh_snapshot *snapshot,
 bool lh_edges_alike(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge *b);
 
 /* Is the object the registry, _G, package.loaded or the main thread? Its class names the root. */
-bool lh_is_told_by_root(const lh_snapshot *snapshot, lh_id id);
+bool lh_is_named_by_root(const lh_snapshot *snapshot, lh_id id);
 char *lh_frame_text(const lh_snapshot *snapshot,
                     const lh_frame *frame);    /* app.lua:31 in function on_tick */
 char *lh_escaped(const char *bytes, size_t n); /* any bytes, such as a mark's name */
@@ -230,8 +230,8 @@ void lh_independent_free(lh_independent *independent);
 ** none, and each cut of the path frees the object; or undecided, in a chain where two references
 ** are one cut again and again. O(n + m), and lh_find_independent for each dominator with several
 ** referrers, at most 8. */
-int lh_find_junction(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *junction,
-                     lh_independent *out, lh_error *error);
+int lh_find_common_holder(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *common_holder,
+                          lh_independent *out, lh_error *error);
 
 /* Finds all edges that end in `id`, weak ones too, by their sources' distance. Freed by lh_free.
 ** The first call costs O(n + m), others O(edges of the referrers). Keeps 4 bytes an object and 4 an

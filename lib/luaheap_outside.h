@@ -126,7 +126,7 @@ typedef struct lh_outside_request {
   lh_taken own;              /* of `taken`: luaheap's objects, copied marks included */
   lh_counts counts;          /* if path is NULL */
   int64_t unaccounted_bytes; /* of no object: buffers of a running parser and the like */
-  uint64_t passed_as_old;    /* at most this many objects newer than `after` count as older */
+  uint64_t possibly_newer;   /* at most this many objects newer than `after` count as older */
   bool is_in_doubt;          /* Lua may have been in the middle of a change: see lh_take_outside */
   bool has_panicked; /* of a core: an uncaught Lua error ended the program. What only its running
                         functions held is garbage, or was already freed */
@@ -140,7 +140,7 @@ typedef struct lh_outside_options {
 } lh_outside_options;
 
 /* How the snapshots were taken. */
-typedef struct lh_outside_told {
+typedef struct lh_outside_result {
   lh_stillness stillness;
   bool was_in_system_call; /* then no Lua code can be in the middle of a change */
   unsigned attempts;       /* 1: consistent at the first try */
@@ -150,10 +150,10 @@ typedef struct lh_outside_told {
   const char *silent_file; /* the target's first file that did not answer when C functions were
                               looked up (its server is gone): C functions have no names from then
                               on. Owned by the target; NULL: none in this call */
-} lh_outside_told;
+} lh_outside_result;
 
 /* Takes snapshots of states of the target, each at one instant; all at the same instant if
-** told->attempts is 1. Files are written after the target runs again.
+** result->attempts is 1. Files are written after the target runs again.
 **
 ** An idle target is not stopped. Any other target runs on to its next system call (at most 200 ms),
 ** and is stopped there. One injected clone forks a frozen copy of it (x86-64, no seccomp filter);
@@ -177,9 +177,9 @@ typedef struct lh_outside_told {
 ** of the program is not in doubt. A snapshot in doubt shows no fault, but a table that was just
 ** growing may have values of another table.
 **
-** `options` and `told` may be NULL. */
+** `options` and `result` may be NULL. */
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
-                    const lh_outside_options *options, lh_outside_told *told, lh_error *error);
+                    const lh_outside_options *options, lh_outside_result *result, lh_error *error);
 
 LH_API_END
 

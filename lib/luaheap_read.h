@@ -355,7 +355,7 @@ typedef struct lh_edge {
   lh_id source, target;
   lh_edge_kind kind;
   bool weak;        /* keeps nothing alive: in no path, distance or dominator */
-  bool left_out;    /* ignored by lh_analyse_without; then also weak */
+  bool ignored;     /* ignored by lh_analyse_without; then also weak */
   uint32_t index;   /* LH_EDGE_ROOT: lh_root_kind; stack slots: frame number, outermost 0 */
   uint32_t ordinal; /* see the kinds */
   uint32_t line;    /* stack slots: current line of the frame; 0: unknown */
@@ -520,7 +520,7 @@ const lh_outside_info *lh_snapshot_outside(const lh_snapshot *snapshot);
 ** in the heap; its mark is placed by comparing objects. No object older than the mark counts as
 ** younger, but up to this many that count as older, the youngest of either list, may be younger. 0
 ** for most marks. O(objects that may be). */
-lh_count lh_passed_as_old(const lh_snapshot *snapshot, uint32_t mark);
+lh_count lh_possibly_newer(const lh_snapshot *snapshot, uint32_t mark);
 
 /* The place of a C function's code. Texts may have any bytes, and live as long as the snapshot. */
 typedef struct lh_c_code {

@@ -50,11 +50,11 @@ typedef struct lh_step {
 } lh_step;
 
 enum { LH_MOST_STEPS = LH_LONG_PATH + 1 };
-size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]);
+size_t lh_readable_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]);
 
 /* The shortest path to an object, folded if it is long. Freed by lh_free. LH_ENOTFOUND: nothing
 ** keeps the object alive. */
-int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
+int lh_readable_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error);
 
 /* "upvalue c of function @app.lua:6 (through _G.handlers.h17)": a path, with who holds the function
 ** if the text begins at one. */
@@ -97,7 +97,7 @@ typedef enum lh_column_kind {
 } lh_column_kind;
 
 typedef struct lh_report lh_report;
-typedef struct lh_teller lh_teller;
+typedef struct lh_printer lh_printer;
 typedef struct lh_table lh_table;
 typedef struct lh_cell lh_cell;
 
@@ -157,7 +157,7 @@ struct lh_table {
   const char *(*below)(lh_report *report, const void *row);
   uint32_t (*depth)(const void *row); /* of a tree in preorder, drawn in the last column */
   /* Prints a list of rows; NULL: as a text table. */
-  void (*print)(lh_teller *teller, lh_report *report, const void *rows, size_t n);
+  void (*print)(lh_printer *printer, lh_report *report, const void *rows, size_t n);
 };
 
 struct lh_cell {
@@ -209,7 +209,7 @@ bool lh_has_text(const lh_table *table);
 
 /* lh_cell_text: the cell for people; empty if null; an object has its address. lh_is_number: is the
 ** kind aligned to the right? */
-char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell);
+char *lh_cell_text(const lh_printer *printer, const lh_report *report, const lh_cell *cell);
 bool lh_is_number(lh_column_kind kind);
 
 /* ==== 3. Questions ================================================================== */
@@ -230,10 +230,10 @@ typedef struct lh_known {
 } lh_known;
 
 /* References and objects to ignore. */
-typedef struct lh_gone {
+typedef struct lh_removed {
   const char *text; /* the user's pattern; NULL: one edge or one object */
   lh_without what;
-} lh_gone;
+} lh_removed;
 
 /* The arguments of a question. */
 typedef struct lh_request {
@@ -265,7 +265,7 @@ typedef struct lh_request {
   lh_known *known;           /* NULL: none */
   const lh_id *ids;          /* the objects of a set */
   size_t n_ids;
-  const lh_gone *ignored, *cuts; /* ignored: the snapshot was analysed without them; cuts: to be
+  const lh_removed *ignored, *cuts; /* ignored: the snapshot was analysed without them; cuts: to be
                                     tried */
   size_t n_ignored, n_cuts;
   bool each;           /* also what each cut frees alone */
@@ -328,7 +328,7 @@ typedef struct lh_question {
                                             NULL: nothing */
   bool (*is_no)(const void *answer); /* an honest no: nothing is alive, nothing is freed;
                                             NULL: never */
-  void (*print)(lh_teller *teller, lh_report *report);
+  void (*print)(lh_printer *printer, lh_report *report);
   void (*excess)(const lh_report *report, lh_excess *out); /* NULL: none */
 } lh_question;
 
@@ -367,19 +367,19 @@ typedef enum lh_next {
 } lh_next;
 
 /* Prints an answer. Its functions get whole lines, tables and hints in order. */
-struct lh_teller {
+struct lh_printer {
   bool exact_bytes, unicode;
   bool thorough;   /* also answers that cost as much as an analysis */
   size_t limit;    /* rows; 0: all */
   const char *all; /* how to see the others: "-n 0 shows all"; NULL: not said */
-  void (*line)(lh_teller *teller, lh_style style, const char *line);
-  void (*table)(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+  void (*line)(lh_printer *printer, lh_style style, const char *line);
+  void (*table)(lh_printer *printer, lh_report *report, const lh_table *table, const void *rows,
                 size_t n);
   /* Called after a table that hides n rows; NULL: a line says so. */
-  void (*hidden)(lh_teller *teller, const lh_table *table, uint64_t n);
+  void (*hidden)(lh_printer *printer, const lh_table *table, uint64_t n);
   /* Returns the text of a hint; freed by lh_free. why: the words before it, with blanks; NULL: it
   ** is in a sentence. */
-  char *(*next)(lh_teller *teller, const char *why, lh_next next, const char *subject,
+  char *(*next)(lh_printer *printer, const char *why, lh_next next, const char *subject,
                 const char *other);
   bool failed;       /* out of memory: prints nothing more */
   lh_report *report; /* private: the report that is printed */
@@ -388,7 +388,7 @@ struct lh_teller {
 /* The name of a mark, or its time if it has no name; then *is_time. */
 char *lh_mark_name(const lh_mark_info *mark, bool *is_time);
 
-void lh_print_report(lh_teller *teller, lh_report *report);
+void lh_print_report(lh_printer *printer, lh_report *report);
 
 /* The report as text without colours, tables with their first 20 rows. `subject`: stands for the
 ** snapshot in hints for Lua. */
@@ -457,7 +457,7 @@ int lh_answer_json(lh_snapshot *const *snapshots, size_t n, const char *question
 ** on are only in Lua. A table's `name` is its class in annotations, its `many` the name in SQL. */
 
 /* An object, a reference, an entry, a call, a site or a stack. */
-typedef struct lh_thing {
+typedef struct lh_fact_row {
   lh_id id;
   lh_object object; /* decoded, if its id is `id` */
   lh_object code;   /* the prototype of a Lua function or prototype */
@@ -468,7 +468,7 @@ typedef struct lh_thing {
   lh_site site;
   lh_stack stack;
   lh_stack_counts counts;
-} lh_thing;
+} lh_fact_row;
 
 extern const lh_table lh_object_facts, lh_string_facts, lh_edge_facts, lh_entry_facts,
     lh_thread_facts, lh_frame_facts, lh_site_facts, lh_stack_facts;
@@ -501,8 +501,8 @@ extern const lh_table lh_snapshot_facts;
 
 extern const lh_table *const lh_facts[]; /* in the order of the man page; ends with NULL */
 
-/* Decodes the object thing->id as far as `column` needs. False: the object lacks this fact. */
-bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thing *thing);
+/* Decodes the object fact_row->id as far as `column` needs. False: the object lacks this fact. */
+bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_fact_row *fact_row);
 
 LH_API_END
 

@@ -286,12 +286,12 @@ void lh_discard_file(lh_file *file);
 struct iovec;
 
 /* Calls writev once; SIGPIPE, SIGXFSZ and SIGTTOU neither end nor stop the process, whatever its
-** handlers. Async-signal-safe, as is lh_move_up. */
-ssize_t lh_write_unharmed(int fd, const struct iovec *parts, int n);
+** handlers. Async-signal-safe, as is lh_move_descriptor_up. */
+ssize_t lh_write_no_signal(int fd, const struct iovec *parts, int n);
 
 /* Moves a new descriptor out of 0, 1 and 2, which it can get if the host has closed these: returns
 ** another number for the file, and closes the given one. -1 and errno on failure, and for -1. */
-int lh_move_up(int fd);
+int lh_move_descriptor_up(int fd);
 
 /* ==== 5. Where objects are allocated ================================================ */
 

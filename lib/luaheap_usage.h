@@ -85,7 +85,7 @@ void lh_usage_free(lh_usage *usage);
 int lh_usage_check_interval(const lh_usage *usage, lh_error *error);
 
 lh_profile *lh_usage_profile(const lh_usage *usage);
-const lh_usage_query *lh_usage_asked(const lh_usage *usage);
+const lh_usage_query *lh_usage_get_query(const lh_usage *usage);
 const lh_usage_totals *lh_usage_total(const lh_usage *usage);
 
 /* Was a watched block allocated so late that no collection need have freed it by the end, even if

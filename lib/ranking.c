@@ -5,7 +5,7 @@
 */
 #include "ranking.h"
 
-static int compare(const void *a, const void *b) {
+static int compare_ranked(const void *a, const void *b) {
   return lh_is_better(a, b) ? -1 : lh_is_better(b, a);
 }
 
@@ -49,7 +49,7 @@ bool lh_rank(lh_ranking *r, lh_ranked candidate) {
 }
 
 void lh_sort_ranking(lh_ranking *r) {
-  if (r->n > 1) qsort(r->list, r->n, sizeof *r->list, compare);
+  if (r->n > 1) qsort(r->list, r->n, sizeof *r->list, compare_ranked);
 }
 
 static lh_ranked turned(lh_ranked entry) {

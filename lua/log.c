@@ -1,11 +1,11 @@
 /*
 ** log.c - writes one line to stderr, to a file or to the system's log (log.h).
 **
-** A line must neither end the host nor make it wait. lh_write_unharmed sees to the signals. A write
-** to a full pipe or a stopped terminal waits, unless the descriptor is non-blocking. That flag
-** belongs to the host and to all programs that share the pipe. So the line goes through our own
-** descriptor, opened by /proc/self/fd/2. Where that cannot be opened (the pipe belongs to another
-** user), poll says whether there is room for a line of PIPE_BUF bytes: no line is longer.
+** A line must neither end the host nor make it wait. lh_write_no_signal sees to the signals. A
+** write to a full pipe or a stopped terminal waits, unless the descriptor is non-blocking. That
+** flag belongs to the host and to all programs that share the pipe. So the line goes through our
+** own descriptor, opened by /proc/self/fd/2. Where that cannot be opened (the pipe belongs to
+** another user), poll says whether there is room for a line of PIPE_BUF bytes: no line is longer.
 **
 ** syslog() takes locks, so a line goes to the socket of the system's log. A datagram needs no end
 ** of line.
@@ -33,7 +33,7 @@ typedef struct line {
 } line;
 
 /* Leaves room for the end of the line. */
-static void add(line *l, const char *text) {
+static void append_text(line *l, const char *text) {
   while (*text && l->n < sizeof l->text - 1) l->text[l->n++] = *text++;
 }
 
@@ -42,7 +42,7 @@ static void add_number(line *l, unsigned long n) {
   *at = '\0';
   do *--at = (char)('0' + n % 10);
   while ((n /= 10) > 0);
-  add(l, at);
+  append_text(l, at);
 }
 
 typedef struct message {
@@ -54,18 +54,18 @@ typedef struct message {
 /* With the process begins with "heap.auto[1234]", for shared logs. */
 static void begin_line(line *l, const char *before, bool has_process, const message *m) {
   l->n = 0;
-  add(l, before);
-  add(l, "heap.auto");
+  append_text(l, before);
+  append_text(l, "heap.auto");
   if (has_process) {
-    add(l, "[");
+    append_text(l, "[");
     add_number(l, (unsigned long)getpid());
-    add(l, "]");
+    append_text(l, "]");
   }
-  for (int i = 0; i < m->n; i++) add(l, m->parts[i]);
+  for (int i = 0; i < m->n; i++) append_text(l, m->parts[i]);
   if (m->lost == 0) return;
-  add(l, " (lines before this one that could not be written: ");
+  append_text(l, " (lines before this one that could not be written: ");
   add_number(l, m->lost);
-  add(l, ")");
+  append_text(l, ")");
 }
 
 static void end_line(line *l) {
@@ -75,7 +75,7 @@ static void end_line(line *l) {
 /* ==== Safe writes ===================================================================== */
 
 static bool write_line(int fd, line *l) {
-  return lh_write_unharmed(fd, &(struct iovec){l->text, l->n}, 1) >= 0;
+  return lh_write_no_signal(fd, &(struct iovec){l->text, l->n}, 1) >= 0;
 }
 
 static bool send_at_once(int fd, const line *l) {
@@ -84,7 +84,8 @@ static bool send_at_once(int fd, const line *l) {
 
 /* ENXIO: the pipe has no reader. */
 static bool write_without_waiting(line *l) {
-  int own = lh_move_up(open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  int own =
+      lh_move_descriptor_up(open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   bool written = false;
   if (own >= 0) {
     written = write_line(own, l);
@@ -106,7 +107,7 @@ static void know_stderr(void) {
   first_stderr.is_known = true;
 }
 
-void hl_know_stderr(void) {
+void hl_note_stderr(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   (void)pthread_once(&once, know_stderr);
 }
@@ -131,7 +132,7 @@ static bool write_to_stderr(line *l) {
 }
 
 static bool write_to_file(const char *path, line *l) {
-  int fd = lh_move_up(open(
+  int fd = lh_move_descriptor_up(open(
       path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0600));
   bool written = fd >= 0 && write_line(fd, l);
   if (fd >= 0) (void)close(fd);
@@ -140,7 +141,7 @@ static bool write_to_file(const char *path, line *l) {
 
 static bool write_to_system(line *l) {
   struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
-  int fd = lh_move_up(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  int fd = lh_move_descriptor_up(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   bool written = fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
                  send_at_once(fd, l);
   if (fd >= 0) (void)close(fd);
@@ -175,7 +176,7 @@ void hl_log(const char *log, const char *const parts[], int n) {
 
 void hl_write_to_stderr(const char *text) {
   line l = {.n = 0};
-  add(&l, text);
+  append_text(&l, text);
   end_line(&l);
   (void)write_to_stderr(&l);
 }

@@ -13,7 +13,7 @@ void hl_log(const char *log, const char *const parts[], int n);
 
 /* Notes the file of stderr at the first call, when the module is loaded. Any later file, pipe or
 ** socket under its number gets no line, unless it is open for appending, as logs are. */
-void hl_know_stderr(void);
+void hl_note_stderr(void);
 
 /* The text and an end of line, without "heap.auto" in front. */
 void hl_write_to_stderr(const char *text);

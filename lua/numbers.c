@@ -15,7 +15,7 @@ static int push_number(lua_State *L, lh_number number) {
 }
 
 /* count(1204) --> "1,204" */
-static int count(lua_State *L) {
+static int count_text(lua_State *L) {
   return push_number(L, lh_count_text(check_number(L, 1)));
 }
 
@@ -41,8 +41,11 @@ static int time_of(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_heap_numbers(lua_State *L);
 
 int luaopen_heap_numbers(lua_State *L) {
-  static const luaL_Reg functions[] = {
-      {"count", count}, {"count_of", count_of}, {"size", size}, {"time", time_of}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"count", count_text},
+                                       {"count_of", count_of},
+                                       {"size", size},
+                                       {"time", time_of},
+                                       {NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
   lua_createtable(L, 0, 4);
   luaL_setfuncs(L, functions, 0);

@@ -66,7 +66,7 @@ int hl_find_word(lua_State *L, int index, const char *const *words) {
   return -1;
 }
 
-static bool read_word(lua_State *L, const char *const *words, unsigned *out) {
+static bool read_word_option(lua_State *L, const char *const *words, unsigned *out) {
   int i = hl_find_word(L, -1, words);
   if (i >= 0) *out = (unsigned)i;
   return i >= 0;
@@ -85,7 +85,7 @@ static bool read_value(lua_State *L, const hl_option *option, void *out) {
     case HL_SIZE: return read_size(L, option->least, field);
     case HL_SECONDS: return read_amount(L, times, option->least, field);
     case HL_TEXT: return read_text(L, field);
-    case HL_WORD: return read_word(L, option->words, field);
+    case HL_WORD: return read_word_option(L, option->words, field);
     case HL_TYPES: return text && !lh_read_types(text, field);
     default: return option->read(L, option, out);
   }

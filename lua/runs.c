@@ -143,7 +143,7 @@ static lh_trial_step step_of(const trial *t, uint64_t before, uint64_t now) {
 
 /* add(trial, snapshot, main, f, runs before, runs now): adds the snapshot without `f` and the
 ** frames of `main`, and then the objects that f holds. */
-static int add(lua_State *L) {
+static int add_snapshot(lua_State *L) {
   trial *t = check_trial(L, 1);
   hr_snapshot *of = hr_check_snapshot(L, 2);
   lh_trial_step step =
@@ -243,9 +243,10 @@ static int leaks(lua_State *L) {
 __attribute__((visibility("default"))) int luaopen_heap_runs(lua_State *L);
 
 int luaopen_heap_runs(lua_State *L) {
-  static const luaL_Reg functions[] = {{"analyse", analyse}, {"trial", new_trial}, {"track", track},
-                                       {"mark", mark},       {"add", add},         {"young", young},
-                                       {"verdict", verdict}, {"leaks", leaks},     {NULL, NULL}};
+  static const luaL_Reg functions[] = {
+      {"analyse", analyse}, {"trial", new_trial},  {"track", track},
+      {"mark", mark},       {"add", add_snapshot}, {"young", young},
+      {"verdict", verdict}, {"leaks", leaks},      {NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
   lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);

@@ -140,7 +140,7 @@ static void push_refusal(lua_State *L, const char *format, const char *text) {
 }
 
 /* Raises an error without a position; the name and the value are on top. */
-static int refuse(lua_State *L, const hl_option *wrong) {
+static int refuse_option(lua_State *L, const hl_option *wrong) {
   int value = lua_gettop(L);
   bool is_true = lua_isboolean(L, value) && lua_toboolean(L, value);
   const char *name = luaL_tolstring(L, value - 1, NULL);
@@ -221,7 +221,7 @@ static int start(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   w.watch.program = luaL_optstring(L, 2, NULL);
   const hl_option *wrong = hl_find_wrong_option(L, 1, options, &w);
-  if (wrong) return refuse(L, wrong);
+  if (wrong) return refuse_option(L, wrong);
   const char *of_track = w.is_tracked ? NULL : option_of_track(L);
   if (of_track) {
     lua_pushnil(L);
@@ -273,7 +273,7 @@ int luaopen_heap_watch(lua_State *L) {
       {NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
   hl_attach(L);
-  hl_know_stderr();
+  hl_note_stderr();
   lua_createtable(L, 0, 6);
   luaL_setfuncs(L, functions, 0);
   return 1;

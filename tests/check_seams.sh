@@ -105,7 +105,7 @@ check_sources() {
     'cli/(heapsql(/[a-z_]+)?|heapsnap/[a-z_]+|heap(path|view)/query)\.[ch]'
   rule "only server.c sees microhttpd" \
     "${include}[<\"]microhttpd" '.*' 'cli/heapview/server\.c'
-  rule "only carried.c sees zlib" "${include}[<\"]zlib" '.*' 'cli/heapview/carried\.c'
+  rule "only static_report.c sees zlib" "${include}[<\"]zlib" '.*' 'cli/heapview/static_report\.c'
   rule "what strangers send is read by what knows nothing else" \
     "${include}\"([^r]|r[^e]|re[^q])" 'cli/heapview/requests\.[ch]' "$none"
   rule "the extension can be loaded without the commands" \
@@ -254,14 +254,14 @@ lib/graph/graph.c|#include "take/raw.h"|only layout, walk and track know Lua's s
 lua/heap.c|#include "raw.h"|only layout, walk and track know Lua's structures
 lib/profile/reader.c|#include "track/profile.h"|data flows one way through lib's folders
 lib/read/reader.c|#include "profile/format.h"|data flows one way through lib's folders
-lib/compare/made.c|#include "track/track.h"|data flows one way through lib's folders
+lib/compare/allocation_counts.c|#include "track/track.h"|data flows one way through lib's folders
 lib/name/names.c|#include "luaheap_usage.h"|what is below the analyses does not see them
 lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's folders
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
 lib/report/leaks_rows.c|bool b = strstr(a, "b");|places decide what belongs together
-lib/compare/joint.c|bool b = strcmp(a, "b") == 0;|places decide what belongs together
+lib/compare/shared_holders.c|bool b = strcmp(a, "b") == 0;|places decide what belongs together
 lib/compare/age.c|bool b = strstr(a, "b");|places decide what belongs together
 lib/report/set.c|bool b = strstr(a, "b");|places decide what belongs together
 cli/heaptop.c|bool b = strcmp(error->message, "b") == 0;|what an error says decides nothing
@@ -282,7 +282,7 @@ cli/heaptop.c|#include <sqlite3.h>|only what asks in SQL sees SQLite
 cli/heappath.c|#include "heapsql/heapsql.h"|only what asks in SQL sees SQLite
 lib/dot.c|#include "sqlite3.h"|only what asks in SQL sees SQLite
 cli/heapview/page.c|#include <microhttpd.h>|only server.c sees microhttpd
-cli/heapview/page.c|#include <zlib.h>|only carried.c sees zlib
+cli/heapview/page.c|#include <zlib.h>|only static_report.c sees zlib
 lib/dot.c|#include <gvc.h>|only picture.c sees gvc
 cli/heapview/requests.c|#include "heapview.h"|what strangers send is read by what knows nothing else
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands

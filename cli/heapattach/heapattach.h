@@ -1,7 +1,7 @@
 /*
 ** heapattach.h - shared by the parts of heapattach.
 **
-**     apart.c     runs the work in a child, abandoned if a file system does not answer
+**     child.c     runs the work in a child, abandoned if a file system does not answer
 **     target.c    the named process or core, its states, the choice of one; --list
 **     workers.c   the processes that a process has started, and --workers
 **     take.c      snapshots: files, older snapshots
@@ -121,7 +121,7 @@ void relocate_self(const request *r, const lh_error *error);
 /* Takes all states at one instant. If one of several fails, prints why and takes the others, which
 ** come first. Returns the library's error about the process, or about the only state. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
-             lh_outside_told *told, lh_error *error);
+             lh_outside_result *result, lh_error *error);
 
 int take_once(cli *c, const request *r);
 
@@ -130,11 +130,11 @@ lh_snapshot *open_older(cli *c, const request *r, const char *path);
 /* print_shots: a line for each snapshot, the first time also its process. print_common_facts:
 ** what holds for all snapshots of the subject. */
 void print_shots(const subject *s, const request *r, const shot *shots, size_t n,
-                 const lh_outside_told *told, bool is_first);
-void print_common_facts(const subject *s, const request *r, const lh_outside_told *told);
+                 const lh_outside_result *result, bool is_first);
+void print_common_facts(const subject *s, const request *r, const lh_outside_result *result);
 void print_next_steps(const subject *s, const request *r, const shot *first);
 void print_next_snapshot(const request *r);
-void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
+void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_result *result,
                 const workers *left_out, bool is_compact);
 
 /* The key "workers"; none if NULL. */

@@ -30,14 +30,14 @@ static lh_number pause_text(uint64_t ns) {
   return number;
 }
 
-static void print_stillness(const subject *s, const lh_outside_told *told) {
+static void print_stillness(const subject *s, const lh_outside_result *result) {
   const char *signal = s->info.is_core ? lh_signal_name(s->info.signal) : NULL;
   if (signal != NULL)
     printf("; ended by SIG%s", signal);
-  else if (told->stillness == LH_STILL_IDLE)
+  else if (result->stillness == LH_STILL_IDLE)
     printf("; not stopped: it was idle");
   else if (!s->info.is_core)
-    printf("; stopped for %s", pause_text(told->stopped_ns).text);
+    printf("; stopped for %s", pause_text(result->stopped_ns).text);
   putchar('\n');
 }
 
@@ -95,31 +95,31 @@ static void print_doubts(const subject *s, const shot *taken) {
     puts(
         "It ended by an error that nothing had caught: what its running functions alone held is "
         "garbage here, or was freed before");
-  if (done->passed_as_old > 0) {
+  if (done->possibly_newer > 0) {
     char *after = cli_escape(taken->after_path);
     printf("Of the objects called older than %s at most %s may be newer\n", after,
-           lh_count_text(done->passed_as_old).text);
+           lh_count_text(done->possibly_newer).text);
     lh_free(after);
   }
 }
 
-static void print_one_shot(const subject *s, const shot *taken, const lh_outside_told *told,
+static void print_one_shot(const subject *s, const shot *taken, const lh_outside_result *result,
                            bool is_first) {
   const lh_found_state *state = &s->states[taken->state];
   char *program = program_text(s->info.program);
   print_size(s, taken);
   if (is_first) printf(" of %s (%s, Lua %s)", s->shown, program, state->release);
   print_growth(s, taken);
-  print_stillness(s, told);
+  print_stillness(s, result);
   print_doubts(s, taken);
   lh_free(program);
 }
 
 static void print_several_shots(const subject *s, const shot *shots, size_t n,
-                                const lh_outside_told *told) {
+                                const lh_outside_result *result) {
   char *program = program_text(s->info.program);
   printf("%s of %s (%s)", lh_count_of(n, "Lua state", "Lua states").text, s->shown, program);
-  print_stillness(s, told);
+  print_stillness(s, result);
   for (size_t i = 0; i < n; i++) {
     const lh_found_state *state = &s->states[shots[i].state];
     char *script = cli_escape(state->script);
@@ -134,23 +134,23 @@ static void print_several_shots(const subject *s, const shot *shots, size_t n,
 }
 
 void print_shots(const subject *s, const request *r, const shot *shots, size_t n,
-                 const lh_outside_told *told, bool is_first) {
+                 const lh_outside_result *result, bool is_first) {
   enum { FEW_ATTEMPTS = 3 };
   if (is_all(r))
-    print_several_shots(s, shots, n, told);
+    print_several_shots(s, shots, n, result);
   else
-    print_one_shot(s, &shots[0], told, is_first);
+    print_one_shot(s, &shots[0], result, is_first);
   bool is_in_doubt = false;
   for (size_t i = 0; i < n; i++) is_in_doubt |= shots[i].done.is_in_doubt;
-  if (told->attempts > FEW_ATTEMPTS && !is_in_doubt) /* else no such moment was found */
-    printf("It took %u attempts to find it between two changes of its heap\n", told->attempts);
+  if (result->attempts > FEW_ATTEMPTS && !is_in_doubt) /* else no such moment was found */
+    printf("It took %u attempts to find it between two changes of its heap\n", result->attempts);
 }
 
-void print_common_facts(const subject *s, const request *r, const lh_outside_told *told) {
+void print_common_facts(const subject *s, const request *r, const lh_outside_result *result) {
   struct stat info;
-  if (told->no_fork != NULL && told->stillness == LH_STILL_STOPPED && !r->options.never_fork)
+  if (result->no_fork != NULL && result->stillness == LH_STILL_STOPPED && !r->options.never_fork)
     printf("It was stopped for the time of a copy, since it could not be forked: %s\n",
-           told->no_fork);
+           result->no_fork);
   if (!s->info.is_core) return;
   if (r->options.string_bytes > 0)
     puts(
@@ -370,7 +370,7 @@ static void json_shot(lh_json *w, const subject *s, const shot *taken) {
   lh_json_flag(w, "in_doubt", done->is_in_doubt);
   cli_json_name(w, "after", taken->after_path);
   if (taken->after != NULL)
-    lh_json_count(w, "passed_as_old", done->passed_as_old);
+    lh_json_count(w, "passed_as_old", done->possibly_newer);
   else
     lh_json_null(w, "passed_as_old");
   cli_json_close(w, '}');
@@ -390,18 +390,18 @@ void json_workers(lh_json *w, const workers *left_out) {
   cli_json_close(w, ']');
 }
 
-void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_told *told,
+void json_shots(const subject *s, const shot *shots, size_t n, const lh_outside_result *result,
                 const workers *left_out, bool is_compact) {
   lh_json w = {.is_compact = is_compact};
   cli_json_open(&w, NULL, '{');
   lh_json_count(&w, "process", s->info.process_id);
   cli_json_name(&w, "program", s->info.program);
-  lh_json_string(&w, "stillness", lh_stillness_name(told->stillness));
-  lh_json_count(&w, "stopped_ns", told->stopped_ns);
-  lh_json_count(&w, "copied_bytes", told->copied_bytes);
-  lh_json_flag(&w, "in_system_call", told->was_in_system_call);
-  lh_json_count(&w, "attempts", told->attempts);
-  cli_json_name(&w, "no_fork", told->no_fork);
+  lh_json_string(&w, "stillness", lh_stillness_name(result->stillness));
+  lh_json_count(&w, "stopped_ns", result->stopped_ns);
+  lh_json_count(&w, "copied_bytes", result->copied_bytes);
+  lh_json_flag(&w, "in_system_call", result->was_in_system_call);
+  lh_json_count(&w, "attempts", result->attempts);
+  cli_json_name(&w, "no_fork", result->no_fork);
   json_workers(&w, left_out);
   cli_json_open(&w, "snapshots", '[');
   for (size_t i = 0; i < n; i++) json_shot(&w, s, &shots[i]);

@@ -98,13 +98,14 @@ static void keep(series *s, const shot *shots, size_t n) {
   s->n_written += n;
 }
 
-static void tell(const series *s, const shot *shots, size_t n, const lh_outside_told *told) {
+static void print_series_round(const series *s, const shot *shots, size_t n,
+                               const lh_outside_result *result) {
   bool is_first = s->n_written == 0;
   if (s->c->json) {
-    json_shots(&s->subject, shots, n, told, NULL, true);
+    json_shots(&s->subject, shots, n, result, NULL, true);
   } else {
-    print_shots(&s->subject, s->r, shots, n, told, is_first);
-    if (is_first) print_common_facts(&s->subject, s->r, told);
+    print_shots(&s->subject, s->r, shots, n, result, is_first);
+    if (is_first) print_common_facts(&s->subject, s->r, result);
   }
   cli_flush(s->c);
   if (!is_first || !leaves_workers_out(s->r)) return;
@@ -117,7 +118,7 @@ static void tell(const series *s, const shot *shots, size_t n, const lh_outside_
 static int take_round(series *s, size_t chosen, lh_error *error) {
   subject *of = &s->subject;
   bool all = is_all(s->r);
-  lh_outside_told told = {0};
+  lh_outside_result result = {0};
   int code = all && s->n_written > 0 ? subject_look(of, error) : LH_OK;
   if (code != LH_OK) return code;
   size_t n = all ? of->n_states : 1;
@@ -131,9 +132,9 @@ static int take_round(series *s, size_t chosen, lh_error *error) {
                       .after_path = m->n_files > 0 ? m->files[m->n_files - 1] : NULL};
   }
   size_t n_taken;
-  code = take_all(of, s->r, shots, n, &n_taken, &told, error);
+  code = take_all(of, s->r, shots, n, &n_taken, &result, error);
   if (n_taken > 0) {
-    tell(s, shots, n_taken, &told);
+    print_series_round(s, shots, n_taken, &result);
     keep(s, shots, n_taken);
   }
   for (size_t i = 0; i < n; i++) free(shots[i].path);

@@ -56,7 +56,7 @@ static void show_taken(void *payload, size_t n_taken) {
 
 /* All at one instant. Returns the library's error; some may be taken even then. */
 static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
-                      lh_outside_told *told, lh_error *error) {
+                      lh_outside_result *result, lh_error *error) {
   lh_outside_request *requests = cli_must(calloc(n, sizeof *requests));
   for (size_t i = 0; i < n; i++)
     requests[i] = (lh_outside_request){
@@ -65,13 +65,13 @@ static int take_shots(const subject *s, const request *r, shot *shots, size_t n,
   lh_outside_options options = r->options;
   if (n > 1) options.progress = show_taken, options.payload = &of;
   cli_progress(s->c, "taking %s", n == 1 ? shots[0].path : "snapshots");
-  int code = lh_take_outside(s->target, requests, n, &options, told, error);
+  int code = lh_take_outside(s->target, requests, n, &options, result, error);
   cli_progress(s->c, NULL);
   if (code != LH_OK && (r->mode == MODE_TAKE || shots[0].after == NULL)) relocate_self(r, error);
   for (size_t i = 0; i < n; i++) shots[i].done = requests[i];
-  if (told->silent_file != NULL)
+  if (result->silent_file != NULL)
     cli_say(s->c, "C functions have no names: the file system of '%s' does not answer",
-            told->silent_file);
+            result->silent_file);
   free(requests);
   return code;
 }
@@ -101,12 +101,12 @@ static bool is_of_one(int code) {
 
 /* A core allows one attempt per call: its states are taken alone, so that each can run on. */
 int take_all(const subject *s, const request *r, shot *shots, size_t n, size_t *n_taken,
-             lh_outside_told *told, lh_error *error) {
+             lh_outside_result *result, lh_error *error) {
   size_t at_once = s->info.is_core ? 1 : n;
   bool is_several = is_all(r) && s->n_states > 1;
   int code = LH_OK;
   for (size_t i = 0; i < n && code == LH_OK; i += at_once) {
-    code = take_shots(s, r, &shots[i], at_once, told, error);
+    code = take_shots(s, r, &shots[i], at_once, result, error);
     if (is_several && is_of_one(code)) code = LH_OK;
   }
   if (code == LH_OK) print_failures(s, shots, n);
@@ -156,15 +156,15 @@ static shot *plan_one(const subject *s, const request *r, lh_snapshot *after) {
 }
 
 static void print_all_shots(const subject *s, const request *r, const shot *shots, size_t n,
-                            const lh_outside_told *told) {
+                            const lh_outside_result *result) {
   workers left_out = {0};
   bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
   if (leaves_out) find_workers(s->c, s->process_id, &left_out);
   if (s->c->json) {
-    json_shots(s, shots, n, told, leaves_out ? &left_out : NULL, r->workers);
+    json_shots(s, shots, n, result, leaves_out ? &left_out : NULL, r->workers);
   } else {
-    print_shots(s, r, shots, n, told, true);
-    print_common_facts(s, r, told);
+    print_shots(s, r, shots, n, result, true);
+    print_common_facts(s, r, result);
     cli_flush(s->c); /* the search for older files may block */
     print_next_steps(s, r, &shots[0]);
   }
@@ -175,7 +175,7 @@ static void print_all_shots(const subject *s, const request *r, const shot *shot
 
 int take_once(cli *c, const request *r) {
   subject s;
-  lh_outside_told told = {0};
+  lh_outside_result result = {0};
   lh_error error;
   lh_await(r->awaited, r->after != NULL ? r->after : "");
   if (r->after != NULL) (void)access(r->after, F_OK); /* does its file system answer? */
@@ -188,9 +188,9 @@ int take_once(cli *c, const request *r) {
   size_t n = is_all(r) ? s.n_states : 1;
   shot *shots = is_all(r) ? plan_all(&s, r) : plan_one(&s, r, after);
   size_t n_taken;
-  if (take_all(&s, r, shots, n, &n_taken, &told, &error) != LH_OK)
+  if (take_all(&s, r, shots, n, &n_taken, &result, &error) != LH_OK)
     cli_die(c, NULL, "%s", error.message);
-  if (n_taken > 0) print_all_shots(&s, r, shots, n_taken, &told);
+  if (n_taken > 0) print_all_shots(&s, r, shots, n_taken, &result);
   for (size_t i = 0; i < n; i++) {
     lh_close(shots[i].after);
     free(shots[i].path);

@@ -220,7 +220,7 @@ static void print_states(const subject *s) {
   free(file);
 }
 
-static void print_json(const subject *s, const workers *left_out, bool is_compact) {
+static void print_states_json(const subject *s, const workers *left_out, bool is_compact) {
   lh_json w = {.is_compact = is_compact};
   cli_json_open(&w, NULL, '{');
   lh_json_flag(&w, "core", s->info.is_core);
@@ -247,7 +247,7 @@ static void list_as_json(const subject *s, const request *r) {
   workers left_out = {0};
   bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
   if (leaves_out) find_workers(s->c, s->process_id, &left_out);
-  print_json(s, leaves_out ? &left_out : NULL, r->workers);
+  print_states_json(s, leaves_out ? &left_out : NULL, r->workers);
   free_workers(&left_out);
 }
 

@@ -15,14 +15,15 @@ static volatile sig_atomic_t is_left;
 
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
 
-static void leave(int number) {
+static void stop_waiting(int number) {
   (void)number;
   is_left = 1;
 }
 
 /* A signal that is ignored, as under nohup, stays ignored. */
 void wait_begin(waiter *w, uint64_t process_id) {
-  struct sigaction action = {.sa_handler = leave, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+  struct sigaction action = {.sa_handler = stop_waiting,
+                             .sa_flags = SA_RESTART | (int)SA_RESETHAND};
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
     struct sigaction before;
     sigaction(endings[i], NULL, &before);

@@ -65,12 +65,12 @@ static void plan_next_count(watch *w, uint64_t now, uint64_t cost_ns, uint64_t s
 }
 
 /* LH_OK also if the objects cannot be counted now. */
-static int count(watch *w, look *l, lh_error *error) {
+static int count_objects_now(watch *w, look *l, lh_error *error) {
   lh_outside_request counted = {.state = w->state};
-  lh_outside_told told = {0};
+  lh_outside_result result = {0};
   uint64_t now = cli_now_ns(), before_ns = spent_ns();
-  int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &told, error);
-  plan_next_count(w, now, spent_ns() - before_ns, told.stopped_ns);
+  int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &result, error);
+  plan_next_count(w, now, spent_ns() - before_ns, result.stopped_ns);
   if (code != LH_OK && is_over(error)) return code;
   if (code != LH_OK && w->n_lines == 0) relocate_self(w->r, error);
   if (code != LH_OK && code != LH_EBUSY && code != w->failure) {
@@ -79,14 +79,14 @@ static int count(watch *w, look *l, lh_error *error) {
   }
   l->has_counts = code == LH_OK;
   l->counts = counted.counts;
-  l->stopped_ns = told.stopped_ns;
+  l->stopped_ns = result.stopped_ns;
   return LH_OK;
 }
 
 static int take_look(watch *w, look *l, lh_error *error) {
   *l = (look){.time_ns = real_time_ns()};
   int code = lh_outside_bytes(w->subject.target, w->state, &l->bytes, error);
-  if (code == LH_OK && cli_now_ns() >= w->next_count) code = count(w, l, error);
+  if (code == LH_OK && cli_now_ns() >= w->next_count) code = count_objects_now(w, l, error);
   return code;
 }
 
@@ -147,7 +147,7 @@ static void print_look(const watch *w, const look *l) {
   putchar('\n');
 }
 
-static void print_json(const watch *w, const look *l) {
+static void print_look_json(const watch *w, const look *l) {
   lh_json j = {.is_compact = true};
   cli_json_open(&j, NULL, '{');
   lh_json_count(&j, "time_ns", l->time_ns);
@@ -166,9 +166,9 @@ static void print_json(const watch *w, const look *l) {
   cli_json_close(&j, '}');
 }
 
-static void show(watch *w, const look *l) {
+static void show_look(watch *w, const look *l) {
   if (w->c->json) {
-    print_json(w, l);
+    print_look_json(w, l);
   } else {
     bool has_heading =
         w->c->stdout_terminal ? w->n_lines % LINES_UNDER_A_HEADING == 0 : w->n_lines == 0;
@@ -185,7 +185,7 @@ static bool look_once(watch *w) {
   lh_error error;
   look l;
   if (take_look(w, &l, &error) == LH_OK) {
-    show(w, &l);
+    show_look(w, &l);
     return true;
   }
   cli_say(w->c, "%s", error.message);

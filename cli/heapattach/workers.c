@@ -3,7 +3,7 @@
 **
 ** They are listed with the command to type; with --workers each is handled as the process itself.
 ** One child of this program inspects a process, another one handles it: so a process that ends,
-** refuses or does not answer does not end the others (apart.c). The children of a series run in
+** refuses or does not answer does not end the others (child.c). The children of a series run in
 ** parallel, all others in sequence; after ten minutes the rest is skipped, with a message. Names of
 ** files end in the process id, FILE-PID, also those of older files; a worker without one is new.
 */
@@ -144,12 +144,12 @@ void print_left_out(cli *c, const request *r, const workers *w) {
 /* ==== --workers ====================================================================== */
 
 /* FILE-PID. Freed by free. NULL: no file. */
-static char *name_of(const char *file, int64_t id) {
+static char *name_with_id(const char *file, int64_t id) {
   return file != NULL ? cli_format("%s-%" PRId64, file, id) : NULL;
 }
 
 static _Noreturn void run_for_worker(cli *c, const request *r, int64_t id, pid_t parent) {
-  char number[24], *file = name_of(r->file, id), *after = name_of(r->after, id);
+  char number[24], *file = name_with_id(r->file, id), *after = name_with_id(r->after, id);
   request own = *r;
   (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) exit(CLI_FAILURE);

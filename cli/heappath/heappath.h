@@ -14,8 +14,8 @@ typedef struct request {
   const char *set;  /* NULL: one object */
   size_t n_paths;
   bool referrers, dominators;
-  lh_request asked;        /* rows, and the next two lists */
-  lh_gone *ignored, *cuts; /* the lists of `asked`, writable */
+  lh_request asked;           /* rows, and the next two lists */
+  lh_removed *ignored, *cuts; /* the lists of `asked`, writable */
   format format;
 } request;
 
@@ -39,7 +39,7 @@ void json_subject(lh_json *w, const subject *s);
 /* ignore: analyses without the --ignore patterns. find_cuts: each --cut must match. */
 void ignore(cli *c, const request *r, lh_snapshot *snapshot);
 void find_cuts(cli *c, const request *r, lh_snapshot *snapshot);
-void free_patterns(lh_gone *list, size_t n);
+void free_patterns(lh_removed *list, size_t n);
 
 /* In JSON an answer adds keys to the open object of `w`. */
 void answer_paths(cli *c, const request *r, const subject *s, lh_json *w);

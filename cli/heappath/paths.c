@@ -11,7 +11,7 @@ enum { LONG_PICTURE = 10 };
 
 /* A pattern without a match is not an error for --ignore: users keep one list for all snapshots. */
 static bool find_pattern(cli *c, const request *r, lh_snapshot *snapshot, const char *option,
-                         lh_gone *g) {
+                         lh_removed *g) {
   lh_error error;
   int code = lh_find_cut(snapshot, g->text, &g->what, &error);
   if (code == LH_EARGUMENT) cli_usage_error(c, "%s '%s': %s", option, g->text, error.message);
@@ -43,7 +43,7 @@ void ignore(cli *c, const request *r, lh_snapshot *snapshot) {
   analyse_without(c, r, snapshot, false);
 }
 
-void free_patterns(lh_gone *list, size_t n) {
+void free_patterns(lh_removed *list, size_t n) {
   for (size_t i = 0; i < n; i++) lh_without_free(&list[i].what);
   free(list);
 }
@@ -156,10 +156,11 @@ typedef struct junction {
 /* False: none, or a permanent one such as a module, which nobody frees to free its contents. */
 static bool find_junction(cli *c, const subject *s, junction *out) {
   lh_error error;
-  int code = lh_find_junction(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);
+  int code =
+      lh_find_common_holder(s->snapshot, s->id, MOST_INDEPENDENT, &out->id, &out->found, &error);
   if (code == LH_ENOTFOUND) return false;
   cli_check(c, code, NULL, &error);
-  if (lh_is_for_good(s->snapshot, out->id)) lh_independent_free(&out->found);
+  if (lh_is_permanent(s->snapshot, out->id)) lh_independent_free(&out->found);
   return out->found.n > 0;
 }
 
@@ -234,8 +235,8 @@ static void print_others(cli *c, const subject *s, const lh_independent *found) 
   free(text);
 }
 
-static void print_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
-                        size_t n_paths, const lh_independent *found) {
+static void print_found_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
+                              size_t n_paths, const lh_independent *found) {
   for (size_t i = 0; i < n_paths; i++) {
     bool folded = paths[i].n_steps > LH_LONG_PATH;
     char *text = cli_must(lh_whole_path_text(s->snapshot, &paths[i], folded));
@@ -274,10 +275,10 @@ static void draw_paths(cli *c, const subject *s, const lh_path *paths, size_t n)
   cli_check(c, lh_dot_paths(s->snapshot, paths, n, LONG_PICTURE, stdout, &error), NULL, &error);
 }
 
-static void print_answer(cli *c, const request *r, const subject *s, const lh_path *paths, size_t n,
-                         const lh_independent *found, lh_json *w) {
+static void print_paths_answer(cli *c, const request *r, const subject *s, const lh_path *paths,
+                               size_t n, const lh_independent *found, lh_json *w) {
   bool all = !cli_is_given(c, "paths") && r->format == FORMAT_DOT;
-  if (r->format == FORMAT_TEXT) print_paths(c, r, s, paths, n, found);
+  if (r->format == FORMAT_TEXT) print_found_paths(c, r, s, paths, n, found);
   if (r->format == FORMAT_DOT) draw_paths(c, s, all ? found->paths : paths, all ? found->n : n);
   if (r->format != FORMAT_JSON) return;
   cli_json_open(w, "paths", '[');
@@ -293,13 +294,13 @@ void answer_paths(cli *c, const request *r, const subject *s, lh_json *w) {
   lh_error error;
   lh_independent found = find_independent(c, s);
   if (!cli_is_given(c, "paths") && found.n > 1) {
-    print_answer(c, r, s, found.paths, 1, &found, w);
+    print_paths_answer(c, r, s, found.paths, 1, &found, w);
   } else {
     if (lh_object_count(s->snapshot) > 1000000) cli_progress(c, "looking for paths");
     cli_check(c, lh_shortest_paths(s->snapshot, s->id, r->n_paths, &paths, &n, &error), NULL,
               &error);
     cli_progress(c, NULL);
-    print_answer(c, r, s, paths, n, &found, w);
+    print_paths_answer(c, r, s, paths, n, &found, w);
     lh_paths_free(paths, n);
     lh_free(paths);
   }

@@ -19,8 +19,8 @@ bool is_query(const char *text) {
 }
 
 /* Skips NULL, 0 (the root) and repeated ids, which a query over edges may return. */
-static void add_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, bool *seen,
-                    object_set *set, size_t *capacity) {
+static void add_result_row(cli *c, const lh_snapshot *snapshot, sqlite3_stmt *row, bool *seen,
+                           object_set *set, size_t *capacity) {
   int64_t id = sqlite3_column_int64(row, 0);
   int type = sqlite3_column_type(row, 0);
   if (type == SQLITE_NULL || (type == SQLITE_INTEGER && id == 0)) return;
@@ -61,7 +61,7 @@ void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *
   cli_progress(c, "looking");
   while (code == SQLITE_OK || code == SQLITE_ROW) {
     code = heapsql_step(&limits, statement);
-    if (code == SQLITE_ROW) add_row(c, snapshot, statement, seen, set, &capacity);
+    if (code == SQLITE_ROW) add_result_row(c, snapshot, statement, seen, set, &capacity);
   }
   cli_progress(c, NULL);
   heapsql_check_limits(c, &limits, code);

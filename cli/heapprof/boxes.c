@@ -51,7 +51,7 @@ typedef struct drawing {
 
 /* ==== What is drawn ================================================================= */
 
-static size_t choose(drawing *d, size_t limit) {
+static size_t choose_functions(drawing *d, size_t limit) {
   const lh_usage_calls *g = d->graph;
   size_t n_arrows = 0;
   d->n_drawn = limit > 0 && limit < g->n_functions ? limit : g->n_functions;
@@ -151,7 +151,7 @@ size_t print_boxes(FILE *out, const lh_usage *usage, const lh_usage_calls *graph
                .graph = graph,
                .sites = lh_profile_sites(profile),
                .has_calls = lh_profile_about(profile)->has_calls};
-  size_t n_arrows = choose(&d, limit);
+  size_t n_arrows = choose_functions(&d, limit);
   if (n_arrows <= MOST_ARROWS) print_graph(&d);
   return n_arrows;
 }

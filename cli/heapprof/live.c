@@ -45,7 +45,7 @@ typedef struct page {
 
 /* ==== Counting ====================================================================== */
 
-static void add(counts *to, const lh_profile_count *from) {
+static void add_profile_count(counts *to, const lh_profile_count *from) {
   to->allocated += from->made + from->resized;
   to->allocated_bytes += from->made_bytes + from->resized_bytes;
   to->freed += from->freed + from->replaced;
@@ -102,22 +102,22 @@ static void finish_rows(rows *r, rows *before) {
   qsort(r->list, n, sizeof *r->list, by_live_bytes);
 }
 
-static void add_row(rows *r, char *name, const counts *c) {
+static void append_live_row(rows *r, char *name, const counts *c) {
   r->list[r->n++] = (row){.name = cli_must(name), .now = *c};
 }
 
-static void free_rows(rows *r) {
+static void free_live_rows(rows *r) {
   for (size_t i = 0; i < r->n; i++) lh_free(r->list[i].name);
   free(r->list);
 }
 
 static void free_page(page *p) {
-  free_rows(&p->types);
-  free_rows(&p->sites);
+  free_live_rows(&p->types);
+  free_live_rows(&p->sites);
   lh_free(p->program);
 }
 
-static void count(page *p, lh_profile *profile) {
+static void count_profile(page *p, lh_profile *profile) {
   enum { PART = LH_TYPE_COUNT, TYPES };
   const lh_profile_info *info = lh_profile_about(profile);
   const lh_sites *sites = lh_profile_sites(profile);
@@ -132,19 +132,20 @@ static void count(page *p, lh_profile *profile) {
                .all.before = p->all.now};
   for (size_t i = 0; list != NULL && i < n; i++) {
     if (list[i].stack == 0) continue; /* freed blocks from before tracking */
-    add(&next.all.now, &list[i]);
-    add(&types[list[i].type < PART ? list[i].type : PART], &list[i]);
-    add(&of_sites[lh_stack_of(sites, list[i].stack)->site], &list[i]);
+    add_profile_count(&next.all.now, &list[i]);
+    add_profile_count(&types[list[i].type < PART ? list[i].type : PART], &list[i]);
+    add_profile_count(&of_sites[lh_stack_of(sites, list[i].stack)->site], &list[i]);
     next.peak_bytes += list[i].live_bytes_at_peak;
   }
   next.types.list = cli_must(calloc(TYPES, sizeof(row)));
   next.sites.list = cli_must(calloc((size_t)n_sites + 1, sizeof(row)));
   for (unsigned i = 0; i < TYPES; i++)
     if (types[i].allocated > 0)
-      add_row(&next.types, cli_escape(i < PART ? lh_type_name((lh_type)i) : "part"), &types[i]);
+      append_live_row(&next.types, cli_escape(i < PART ? lh_type_name((lh_type)i) : "part"),
+                      &types[i]);
   for (uint32_t i = 1; i <= n_sites; i++)
     if (of_sites[i].allocated + of_sites[i].freed > 0)
-      add_row(&next.sites, lh_site_text(lh_site_of(sites, i)), &of_sites[i]);
+      append_live_row(&next.sites, lh_site_text(lh_site_of(sites, i)), &of_sites[i]);
   finish_rows(&next.types, &p->types);
   finish_rows(&next.sites, &p->sites);
   free(of_sites);
@@ -228,7 +229,7 @@ static void json_rows(lh_json *w, const char *key, const char *name, const rows 
   cli_json_close(w, ']');
 }
 
-static void print_json(const page *p, size_t most) {
+static void print_page_json(const page *p, size_t most) {
   lh_json w = {0};
   cli_json_open(&w, NULL, '{');
   cli_json_name(&w, "program", p->program);
@@ -266,7 +267,7 @@ static void end_by_signal(int number) {
 }
 
 /* Restores the terminal and continues a stopped program; called however the process ends. */
-static void leave(void) {
+static void leave_screen(void) {
   view *v = watching;
   if (v == NULL) return;
   watching = NULL;
@@ -280,7 +281,7 @@ static void begin_terminal(view *v) {
   static const int endings[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
   struct sigaction action = {.sa_handler = end_by_signal};
   watching = v;
-  cli_must(atexit(leave) == 0 ? v : NULL);
+  cli_must(atexit(leave_screen) == 0 ? v : NULL);
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
     sigaction(endings[i], &action, NULL);
   if (tcgetattr(STDIN_FILENO, &v->terminal) == 0) {
@@ -304,9 +305,9 @@ static size_t rows_that_fit(const view *v) {
 /* ==== Asking ======================================================================== */
 
 /* Leaves the screen before it prints a failure. */
-static void check(const view *v, int code, const lh_error *error) {
+static void check_live(const view *v, int code, const lh_error *error) {
   if (code == LH_OK) return;
-  leave();
+  leave_screen();
   cli_check(v->c, code, NULL, error);
 }
 
@@ -316,8 +317,8 @@ static bool look(view *v, uint64_t ms) {
   lh_profile *profile;
   lh_error error;
   for (;;) {
-    check(v, lh_tracked_look(v->program, &profile, &error), &error);
-    if (profile != NULL) count(&v->page, profile);
+    check_live(v, lh_tracked_look(v->program, &profile, &error), &error);
+    if (profile != NULL) count_profile(&v->page, profile);
     lh_profile_close(profile);
     if (profile != NULL || cli_now_ns() >= end || is_ending) return profile != NULL;
     poll(NULL, 0, LOOK_MS);
@@ -326,12 +327,12 @@ static bool look(view *v, uint64_t ms) {
 
 static void request_page(view *v) {
   lh_error error;
-  check(v, lh_tracked_ask(v->program, &error), &error);
+  check_live(v, lh_tracked_ask(v->program, &error), &error);
 }
 
 /* ==== Pages ========================================================================= */
 
-static void show(view *v) {
+static void show_page(view *v) {
   const char *state = v->program_waits ? "it waits: p lets it go on"
                       : v->stands      ? "this page stands still: space goes on"
                       : v->is_silent   ? "it allocates nothing"
@@ -353,7 +354,7 @@ static void next_page(view *v) {
 
 static void pause_program(view *v, bool wait) {
   lh_error error;
-  check(v, lh_tracked_pause(v->program, wait, &error), &error);
+  check_live(v, lh_tracked_pause(v->program, wait, &error), &error);
   v->program_waits = wait;
 }
 
@@ -391,9 +392,9 @@ static void watch(view *v) {
   begin_terminal(v);
   do {
     if (!v->stands && !v->program_waits) next_page(v);
-    show(v);
+    show_page(v);
   } while (wait_for_key(v));
-  leave();
+  leave_screen();
 }
 
 static int print_once(view *v) {
@@ -403,7 +404,7 @@ static int print_once(view *v) {
     return CLI_NO;
   }
   if (v->c->json)
-    print_json(&v->page, v->limit);
+    print_page_json(&v->page, v->limit);
   else
     print_page(v->c, &v->page, v->limit > 0 ? v->limit : 20, NULL);
   return CLI_DONE;

@@ -103,19 +103,20 @@ static void measure(layout *l, const lh_function_usage *f) {
   if (width > l->name_width && width <= MOST_NAME) l->name_width = width;
 }
 
-static int compare(uint64_t one, uint64_t other) {
+static int compare_numbers(uint64_t one, uint64_t other) {
   return (one < other) - (one > other);
 }
 
 static int by_self_bytes(const void *a, const void *b, void *data) {
   const lh_function_usage *functions = data;
   uint32_t one = *(const uint32_t *)a, other = *(const uint32_t *)b;
-  int order = compare(functions[one].self_bytes, functions[other].self_bytes);
-  if (order == 0) order = compare(functions[one].total_bytes, functions[other].total_bytes);
+  int order = compare_numbers(functions[one].self_bytes, functions[other].self_bytes);
+  if (order == 0) order = compare_numbers(functions[one].total_bytes, functions[other].total_bytes);
   return order != 0 ? order : (one > other) - (one < other);
 }
 
-static void begin(layout *l, const lh_usage_calls *graph, const lh_sites *sites, size_t limit) {
+static void begin_layout(layout *l, const lh_usage_calls *graph, const lh_sites *sites,
+                         size_t limit) {
   size_t n = graph->n_functions;
   l->graph = graph;
   l->sites = sites;
@@ -190,13 +191,13 @@ static void put_cell(FILE *out, const layout *l, char cell, const row *r, const 
   }
 }
 
-static void put_row(FILE *out, const layout *l, const char *form, const row *r) {
+static void put_layout_row(FILE *out, const layout *l, const char *form, const row *r) {
   char *name = function_text(l->sites, &l->graph->functions[r->function]);
   for (; *form != '\0'; form++) put_cell(out, l, *form, r, name);
   free(name);
 }
 
-static row row_of(const layout *l, uint32_t i) {
+static row layout_row_of(const layout *l, uint32_t i) {
   const lh_function_usage *f = &l->graph->functions[i];
   return (row){i, f->self_bytes, f->total_bytes, f->calls, 0, NULL};
 }
@@ -206,9 +207,9 @@ static void print_flat(const layout *l) {
   printf("   %%      self    cumulative %*s         self    cumulative\n", gap, "");
   printf("  mem     mem        mem    %*scalls   mem/call   mem/call   name\n", gap, "");
   for (size_t i = 0; i < l->n_shown; i++) {
-    const row r = row_of(l, l->order[i]);
+    const row r = layout_row_of(l, l->order[i]);
     if (!cli_has_room()) continue;
-    put_row(stdout, l, flat_form, &r);
+    put_layout_row(stdout, l, flat_form, &r);
     putchar('\n');
   }
 }
@@ -226,7 +227,7 @@ static void print_function(const layout *l, const row *r) {
   char *line;
   size_t size;
   FILE *out = cli_open_text(&line, &size);
-  put_row(out, l, function_form, r);
+  put_layout_row(out, l, function_form, r);
   cli_close_text(out);
   print_dashed(line);
   free(line);
@@ -240,11 +241,11 @@ static void print_heading(const layout *l) {
   printf("%38s%*scalled/total%*s  children\n", "", calls, "", calls, "");
 }
 
-static int by_bytes(const void *a, const void *b) {
+static int by_call_bytes(const void *a, const void *b) {
   const lh_call_usage *one = *(const lh_call_usage *const *)a;
   const lh_call_usage *other = *(const lh_call_usage *const *)b;
-  int order = compare(one->self_bytes, other->self_bytes);
-  if (order == 0) order = compare(one->total_bytes, other->total_bytes);
+  int order = compare_numbers(one->self_bytes, other->self_bytes);
+  if (order == 0) order = compare_numbers(one->total_bytes, other->total_bytes);
   return order != 0 ? order : (one > other) - (one < other);
 }
 
@@ -254,7 +255,7 @@ static void print_relatives(const layout *l, uint32_t i, const lh_call_usage *ca
   for (size_t k = 0; k < n; k++)
     if (calls[k].caller_at != calls[k].called_at && calls[k].total_bytes > 0)
       sorted[n_sorted++] = &calls[k];
-  qsort(sorted, n_sorted, sizeof(lh_call_usage *), by_bytes);
+  qsort(sorted, n_sorted, sizeof(lh_call_usage *), by_call_bytes);
   for (size_t k = 0; k < n_sorted; k++) {
     const lh_call_usage *call = sorted[k];
     const row r = {.function = call->called_at == i ? call->caller_at : call->called_at,
@@ -263,7 +264,7 @@ static void print_relatives(const layout *l, uint32_t i, const lh_call_usage *ca
                    .calls = call->calls,
                    .all_calls = l->graph->functions[call->called_at].calls};
     if (!cli_has_room()) continue;
-    put_row(stdout, l, relative_form, &r);
+    put_layout_row(stdout, l, relative_form, &r);
     puts(call->tail_calls > 0 ? " (...tail calls...)" : "");
   }
   free(sorted);
@@ -271,7 +272,7 @@ static void print_relatives(const layout *l, uint32_t i, const lh_call_usage *ca
 
 static void print_block(const layout *l, uint32_t i) {
   const lh_function_usage *f = &l->graph->functions[i];
-  row r = row_of(l, i);
+  row r = layout_row_of(l, i);
   for (size_t k = 0; k < f->n_called; k++)
     if (f->called[k].called_at == i) r.recursive = &f->called[k];
   print_relatives(l, i, f->callers, f->n_callers);
@@ -310,7 +311,7 @@ void print_lmprof(cli *c, const request *r, const lh_usage *usage) {
   lh_usage_calls graph;
   lh_error error;
   cli_check(c, lh_usage_calls_find(usage, &query, &graph, &error), r->files[0], &error);
-  begin(&l, &graph, lh_profile_sites(profile), r->asked.has_limit ? r->asked.limit : 0);
+  begin_layout(&l, &graph, lh_profile_sites(profile), r->asked.has_limit ? r->asked.limit : 0);
   print_title(&l);
   print_flat(&l);
   putchar('\n');

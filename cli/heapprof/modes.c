@@ -38,8 +38,8 @@ static void free_usage(lh_usage *usage) {
   lh_profile_close(profile);
 }
 
-static void answer(cli *c, lh_json *w, const request *r, const char *question,
-                   const lh_usage *const *usages, size_t n) {
+static void answer_profile(cli *c, lh_json *w, const request *r, const char *question,
+                           const lh_usage *const *usages, size_t n) {
   lh_request asked = r->asked;
   if (c->json && !asked.has_limit) asked.limit = 0;
   asked.usages = usages;
@@ -53,14 +53,15 @@ static void begin_json(cli *c, lh_json *w, const request *r, const lh_usage *usa
   if (!c->json) return;
   cli_json_open(w, NULL, '{');
   cli_json_open(w, "profile", '{');
-  answer(c, w, r, "profile", &usage, 1);
+  answer_profile(c, w, r, "profile", &usage, 1);
   cli_json_close(w, '}');
 }
 
-static void print_answer(cli *c, const request *r, const char *question, const lh_usage *usage) {
+static void print_profile_answer(cli *c, const request *r, const char *question,
+                                 const lh_usage *usage) {
   lh_json w = {0};
   begin_json(c, &w, r, usage);
-  answer(c, &w, r, question, &usage, 1);
+  answer_profile(c, &w, r, question, &usage, 1);
   if (c->json) cli_json_close(&w, '}');
 }
 
@@ -71,15 +72,15 @@ static void print_overview(cli *c, const request *r, const lh_usage *usage) {
   if (!few.asked.has_limit) few.asked.limit = FIRST_ADVICE;
   lh_json w = {0};
   begin_json(c, &w, r, usage);
-  answer(c, &w, r, "findings", &usage, 1);
+  answer_profile(c, &w, r, "findings", &usage, 1);
   if (!c->json) {
     putchar('\n');
-    answer(c, &w, r, "profile", &usage, 1);
+    answer_profile(c, &w, r, "profile", &usage, 1);
     putchar('\n');
   }
-  answer(c, &w, r, "allocations", &usage, 1);
+  answer_profile(c, &w, r, "allocations", &usage, 1);
   if (!c->json) putchar('\n');
-  answer(c, &w, &few, "advice", &usage, 1);
+  answer_profile(c, &w, &few, "advice", &usage, 1);
   if (c->json) cli_json_close(&w, '}');
 }
 
@@ -103,7 +104,7 @@ static void print_unsettled(const cli *c, const request *r, const lh_usage *usag
 }
 
 static void print_leaks(cli *c, const request *r, const lh_usage *usage) {
-  print_answer(c, r, "allocations", usage);
+  print_profile_answer(c, r, "allocations", usage);
   if (!c->json) print_unsettled(c, r, usage);
 }
 
@@ -112,7 +113,7 @@ static int print_diff(cli *c, const request *r) {
   lh_json w = {0};
   for (size_t i = 0; i < 2; i++) usages[i] = count_profile(c, r, r->files[i]);
   if (c->json) cli_json_open(&w, NULL, '{');
-  answer(c, &w, r, "allocation_changes", (const lh_usage *[]){usages[0], usages[1]}, 2);
+  answer_profile(c, &w, r, "allocation_changes", (const lh_usage *[]){usages[0], usages[1]}, 2);
   if (c->json) cli_json_close(&w, '}');
   for (size_t i = 0; i < 2; i++) free_usage(usages[i]);
   return CLI_DONE;
@@ -221,7 +222,7 @@ int run_mode(cli *c, const request *r) {
   } else {
     lh_usage *usage = count_profile(c, r, r->files[0]);
     if (m->question != NULL)
-      print_answer(c, r, m->question, usage);
+      print_profile_answer(c, r, m->question, usage);
     else
       m->print_counts(c, r, usage);
     free_usage(usage);

@@ -146,7 +146,7 @@ struct hs_cursor {
   const uint32_t *list; /* ids, or NULL: all numbers */
   uint32_t at, end;     /* next index, and end */
   lh_edges iterator;
-  lh_thing thing; /* the row; position 0: iterator not begun, or not known yet */
+  lh_fact_row fact_row; /* the row; position 0: iterator not begun, or not known yet */
   hs_referrers referrers;
   lh_id walked; /* edges by target: iterator is n_walked edges behind the start of this source */
   uint32_t n_walked;

@@ -14,7 +14,7 @@ static int begin_any(hs_cursor *cursor, lh_error *error) {
   cursor->list = NULL;
   cursor->at = one ? cursor->object : 0;
   cursor->end = one ? cursor->object + 1 : lh_object_count(cursor->file->snapshot) + 1;
-  cursor->thing.position = 0;
+  cursor->fact_row.position = 0;
   return LH_OK;
 }
 
@@ -35,7 +35,7 @@ static bool next_of_type(hs_cursor *cursor, lh_type type) {
     id = next_id(cursor);
     if (id == LH_NO_OBJECT) return false;
   } while (lh_type_of(snapshot, id) != type || lh_is_dead(snapshot, id));
-  cursor->row = cursor->thing.id = id;
+  cursor->row = cursor->fact_row.id = id;
   return true;
 }
 
@@ -43,13 +43,13 @@ static bool next_inside(hs_cursor *cursor, lh_type type,
                         void (*begin)(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator),
                         bool (*next)(hs_cursor *cursor)) {
   for (;;) {
-    if (cursor->thing.position == 0) {
+    if (cursor->fact_row.position == 0) {
       if (!next_of_type(cursor, type)) return false;
-      begin(cursor->file->snapshot, cursor->thing.id, &cursor->iterator);
+      begin(cursor->file->snapshot, cursor->fact_row.id, &cursor->iterator);
     }
-    cursor->thing.position++;
+    cursor->fact_row.position++;
     if (next(cursor)) return true;
-    cursor->thing.position = 0;
+    cursor->fact_row.position = 0;
   }
 }
 
@@ -102,7 +102,7 @@ static bool next_object(hs_cursor *cursor) {
     if (cursor->lookup == HS_BY_TYPE &&
         strcmp(lh_type_name(lh_type_of(snapshot, id)), cursor->text) != 0)
       continue;
-    cursor->row = cursor->thing.id = id;
+    cursor->row = cursor->fact_row.id = id;
     return true;
   }
   return false;
@@ -158,16 +158,16 @@ static bool is_same_edge(const lh_edge *a, const lh_edge *b) {
 /* Finds the position of an edge that was found by its target. The iterator continues behind the
 ** last edge found, so edges of one source cost one walk if they come in order. */
 static void find_position(hs_cursor *cursor) {
-  lh_thing *thing = &cursor->thing;
-  bool is_new = cursor->walked != thing->edge.source;
+  lh_fact_row *fact_row = &cursor->fact_row;
+  bool is_new = cursor->walked != fact_row->edge.source;
   lh_edge edge;
-  while (thing->position == 0) {
-    if (is_new) lh_edges_begin(cursor->file->snapshot, thing->edge.source, &cursor->iterator);
+  while (fact_row->position == 0) {
+    if (is_new) lh_edges_begin(cursor->file->snapshot, fact_row->edge.source, &cursor->iterator);
     if (is_new) cursor->n_walked = 0;
-    cursor->walked = thing->edge.source;
-    while (thing->position == 0 && lh_edges_next(&cursor->iterator, &edge)) {
+    cursor->walked = fact_row->edge.source;
+    while (fact_row->position == 0 && lh_edges_next(&cursor->iterator, &edge)) {
       cursor->n_walked++;
-      if (is_same_edge(&edge, &thing->edge)) thing->position = cursor->n_walked;
+      if (is_same_edge(&edge, &fact_row->edge)) fact_row->position = cursor->n_walked;
     }
     if (is_new) return;
     is_new = true;
@@ -175,38 +175,38 @@ static void find_position(hs_cursor *cursor) {
 }
 
 static const void *edge_row(hs_cursor *cursor, const lh_column *column) {
-  bool is_position = column->offset == offsetof(lh_thing, position) && column->bytes > 0;
-  if (is_position && cursor->thing.position == 0) find_position(cursor);
-  return &cursor->thing;
+  bool is_position = column->offset == offsetof(lh_fact_row, position) && column->bytes > 0;
+  if (is_position && cursor->fact_row.position == 0) find_position(cursor);
+  return &cursor->fact_row;
 }
 
 static bool next_to_target(hs_cursor *cursor) {
   if (cursor->at == cursor->end) return false;
-  cursor->thing.edge = cursor->referrers.edges[cursor->referrers.order[cursor->at++]];
-  cursor->thing.position = 0;
+  cursor->fact_row.edge = cursor->referrers.edges[cursor->referrers.order[cursor->at++]];
+  cursor->fact_row.position = 0;
   return true;
 }
 
-static bool next_edge(hs_cursor *cursor) {
+static bool next_edge_row(hs_cursor *cursor) {
   const lh_snapshot *snapshot = cursor->file->snapshot;
   if (cursor->lookup == HS_FEW_IDS) return next_to_target(cursor);
   for (;;) {
-    if (cursor->thing.position == 0) {
+    if (cursor->fact_row.position == 0) {
       lh_id source = next_id(cursor);
       if (source == LH_NO_OBJECT) return false;
       lh_edges_begin(snapshot, source, &cursor->iterator);
     }
-    if (lh_edges_next(&cursor->iterator, &cursor->thing.edge)) {
-      cursor->thing.position++;
-      if (!lh_is_own(snapshot, cursor->thing.edge.target)) return true;
+    if (lh_edges_next(&cursor->iterator, &cursor->fact_row.edge)) {
+      cursor->fact_row.position++;
+      if (!lh_is_own(snapshot, cursor->fact_row.edge.target)) return true;
     } else {
-      cursor->thing.position = 0;
+      cursor->fact_row.position = 0;
     }
   }
 }
 
 static bool read_entry(hs_cursor *cursor) {
-  return lh_entries_next(&cursor->iterator, &cursor->thing.key, &cursor->thing.value);
+  return lh_entries_next(&cursor->iterator, &cursor->fact_row.key, &cursor->fact_row.value);
 }
 
 static bool next_entry(hs_cursor *cursor) {
@@ -217,17 +217,17 @@ static bool next_entry(hs_cursor *cursor) {
 
 /* Takes the innermost frame with a line, if any: nearly all threads are in coroutine.yield. */
 static bool next_thread(hs_cursor *cursor) {
-  lh_frame frame, *shown = &cursor->thing.frame;
+  lh_frame frame, *shown = &cursor->fact_row.frame;
   if (!next_of_type(cursor, LH_TYPE_THREAD)) return false;
   *shown = (lh_frame){.function = {.kind = LH_VALUE_NIL}};
-  lh_frames_begin(cursor->file->snapshot, cursor->thing.id, &cursor->iterator);
+  lh_frames_begin(cursor->file->snapshot, cursor->fact_row.id, &cursor->iterator);
   while (lh_frames_next(&cursor->iterator, &frame))
     if (frame.line != 0 || shown->line == 0) *shown = frame;
   return true;
 }
 
 static bool read_frame(hs_cursor *cursor) {
-  return lh_frames_next(&cursor->iterator, &cursor->thing.frame);
+  return lh_frames_next(&cursor->iterator, &cursor->fact_row.frame);
 }
 
 static bool next_frame(hs_cursor *cursor) {
@@ -244,7 +244,7 @@ static void begin_numbers(hs_cursor *cursor, size_t n) {
 
 static bool next_number(hs_cursor *cursor) {
   if (cursor->at == 0 || cursor->at >= cursor->end) return false;
-  cursor->row = cursor->thing.id = cursor->at++;
+  cursor->row = cursor->fact_row.id = cursor->at++;
   return true;
 }
 
@@ -289,15 +289,15 @@ static int begin_sites(hs_cursor *cursor, lh_error *error) {
 
 static bool next_site(hs_cursor *cursor) {
   if (!next_number(cursor)) return false;
-  cursor->thing.site = *lh_site_of(sites_of(cursor), cursor->row);
-  cursor->thing.counts = cursor->file->site_counts[cursor->row];
+  cursor->fact_row.site = *lh_site_of(sites_of(cursor), cursor->row);
+  cursor->fact_row.counts = cursor->file->site_counts[cursor->row];
   return true;
 }
 
 static bool next_stack(hs_cursor *cursor) {
   if (!next_number(cursor)) return false;
-  cursor->thing.stack = *lh_stack_of(sites_of(cursor), cursor->row);
-  cursor->thing.counts = lh_stack_counts_of(cursor->file->snapshot, cursor->row);
+  cursor->fact_row.stack = *lh_stack_of(sites_of(cursor), cursor->row);
+  cursor->fact_row.counts = lh_stack_counts_of(cursor->file->snapshot, cursor->row);
   return true;
 }
 
@@ -380,7 +380,7 @@ const hs_kind *const hs_kinds[] = {
                      {"immediate_dominator", HS_FEW_IDS}}),
     KIND(.facts = &lh_edge_facts, .key = "source, position", .rows_per_object = 3,
          .count = lh_object_count, .needs = LH_NEEDS_ANALYSIS, .begin = begin_edges,
-         .next = next_edge, .row = edge_row,
+         .next = next_edge_row, .row = edge_row,
          .lookups = {{"source", HS_ONE_ID}, {"target", HS_FEW_IDS}}),
     KIND(.facts = &lh_entry_facts, .key = "id, position", .rows_per_object = 3,
          .count = lh_object_count, .begin = begin_any, .next = next_entry,

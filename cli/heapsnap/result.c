@@ -91,7 +91,7 @@ void hs_result_path(sqlite3_context *context, hs_file *file, lh_id id) {
   lh_error error;
   int code = hs_need(file, LH_NEEDS_CLASSES, &error);
   if (code == LH_OK && id != LH_ROOT && lh_is_reachable(file->snapshot, id))
-    code = lh_told_path(file->snapshot, id, &text, &error);
+    code = lh_readable_path(file->snapshot, id, &text, &error);
   if (code != LH_OK)
     hs_result_error(context, &error);
   else if (text != NULL)

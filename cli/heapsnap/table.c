@@ -223,8 +223,8 @@ static int advance(sqlite3_vtab_cursor *base) {
     if (cursor->done) return SQLITE_OK;
     cursor->file = cursor->shelf->files[cursor->next_file++];
     cursor->row = 0;
-    cursor->thing.object.id = LH_NO_OBJECT;
-    cursor->thing.code.id = LH_NO_OBJECT;
+    cursor->fact_row.object.id = LH_NO_OBJECT;
+    cursor->fact_row.code.id = LH_NO_OBJECT;
     if (hs_begin(cursor, &error) != LH_OK) return fail_query(cursor, &error);
   }
 }
@@ -309,9 +309,9 @@ static int get_column(sqlite3_vtab_cursor *base, sqlite3_context *context, int n
     hs_result_static(context, file->schema);
   } else if (column->needs > file->has && hs_need(file, column->needs, &error) != LH_OK) {
     hs_result_error(context, &error);
-  } else if (column->of_types == 0 || lh_read_object(file->snapshot, column, &cursor->thing)) {
+  } else if (column->of_types == 0 || lh_read_object(file->snapshot, column, &cursor->fact_row)) {
     lh_cell_of(&file->report, column,
-               kind->row != NULL ? kind->row(cursor, column) : &cursor->thing, &cell);
+               kind->row != NULL ? kind->row(cursor, column) : &cursor->fact_row, &cell);
     if (cell.kind <= LH_COLUMN_COUNT && !cell.is_null)
       sqlite3_result_int64(context, (sqlite3_int64)cell.as.n);
     else

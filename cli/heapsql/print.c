@@ -24,7 +24,7 @@ static void note_kinds(sqlite3_stmt *row, cli_column *columns, bool *seen, int n
   }
 }
 
-static void add_row(cli_table *table, sqlite3_stmt *row, char **cells, int n) {
+static void add_table_row(cli_table *table, sqlite3_stmt *row, char **cells, int n) {
   for (int i = 0; i < n; i++) {
     size_t length;
     const char *text = heapsql_bytes(row, i, &length);
@@ -46,7 +46,7 @@ static int print_table(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, 
   cli_table *table = cli_table_new(c, columns, (size_t)n);
   while ((code = heapsql_step(limits, statement)) == SQLITE_ROW) {
     note_kinds(statement, columns, seen, n);
-    add_row(table, statement, cells, n);
+    add_table_row(table, statement, cells, n);
   }
   cli_progress(c, NULL);
   if (code == SQLITE_DONE)
@@ -126,7 +126,8 @@ static char **key_names(sqlite3_stmt *statement, int n) {
   return names;
 }
 
-static int print_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, int n, lh_json *w) {
+static int print_rows_json(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, int n,
+                           lh_json *w) {
   char **names = key_names(statement, n);
   int code;
   cli_json_open(w, NULL, '{');
@@ -152,7 +153,7 @@ int heapsql_print(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, heaps
                   bool first, lh_json *document) {
   int n = sqlite3_column_count(statement);
   if (n == 0) return heapsql_step(limits, statement);
-  if (format == HEAPSQL_JSON) return print_json(c, limits, statement, n, document);
+  if (format == HEAPSQL_JSON) return print_rows_json(c, limits, statement, n, document);
   if (!first) putchar('\n');
   return format == HEAPSQL_CSV ? print_csv(c, limits, statement, n)
                                : print_table(c, limits, statement, n);

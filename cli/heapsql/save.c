@@ -38,7 +38,7 @@ static _Noreturn void fail(save *s, const char *reason) {
 }
 
 /* The library's message names the file. */
-static void check(save *s, int code, const lh_error *error) {
+static void check_saving(save *s, int code, const lh_error *error) {
   if (code == LH_OK) return;
   lh_discard_file(s->file);
   cli_die(s->c, NULL, "%s", error->message);
@@ -48,7 +48,7 @@ static void must(save *s, int code) {
   if (code != SQLITE_OK) fail(s, sqlite3_errmsg(s->to));
 }
 
-static void run(save *s, const char *sql) {
+static void run_sql(save *s, const char *sql) {
   must(s, sqlite3_exec(s->to, sql, NULL, NULL, NULL));
 }
 
@@ -79,24 +79,24 @@ static void open_new(save *s) {
   char name[sizeof descriptor_word + 16];
   sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
   lh_error error;
-  check(s, lh_create_file(&s->file, s->path, &error), &error);
+  check_saving(s, lh_create_file(&s->file, s->path, &error), &error);
   snprintf(name, sizeof name, "%s%d", descriptor_word, lh_file_descriptor(s->file));
   must(s, vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)open_descriptor));
   must(s, sqlite3_open(name, &s->to));
-  run(s, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = 2; BEGIN");
+  run_sql(s, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA temp_store = 2; BEGIN");
 }
 
-static void finish(save *s) {
+static void finish_saving(save *s) {
   lh_error error;
   must(s, sqlite3_close(s->to));
   s->to = NULL;
-  check(s, lh_complete_file(s->file, &error), &error);
+  check_saving(s, lh_complete_file(s->file, &error), &error);
   lh_discard_file(s->file);
 }
 
 /* ==== The tables ===================================================================== */
 
-static sqlite3_stmt *prepare(save *s, sqlite3 *db, const char *sql) {
+static sqlite3_stmt *prepare_saving(save *s, sqlite3 *db, const char *sql) {
   sqlite3_stmt *statement;
   if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK) fail(s, sqlite3_errmsg(db));
   return statement;
@@ -150,13 +150,13 @@ static void copy_rows(save *s, sqlite3_stmt *from, sqlite3_stmt *to) {
 }
 
 static void save_table(save *s, const char *table) {
-  sqlite3_stmt *statements = prepare(s, s->from, statements_of), *from, *to;
+  sqlite3_stmt *statements = prepare_saving(s, s->from, statements_of), *from, *to;
   cli_progress(s->c, "saving %s", table);
   (void)sqlite3_bind_text(statements, 1, table, -1, SQLITE_STATIC);
   if (sqlite3_step(statements) != SQLITE_ROW) fail(s, sqlite3_errmsg(s->from));
-  run(s, (const char *)sqlite3_column_text(statements, 0));
-  from = prepare(s, s->from, (const char *)sqlite3_column_text(statements, 1));
-  to = prepare(s, s->to, (const char *)sqlite3_column_text(statements, 2));
+  run_sql(s, (const char *)sqlite3_column_text(statements, 0));
+  from = prepare_saving(s, s->from, (const char *)sqlite3_column_text(statements, 1));
+  to = prepare_saving(s, s->to, (const char *)sqlite3_column_text(statements, 2));
   copy_rows(s, from, to);
   sqlite3_finalize(from);
   sqlite3_finalize(to);
@@ -164,7 +164,7 @@ static void save_table(save *s, const char *table) {
 }
 
 static uint64_t text_budget(save *s) {
-  sqlite3_stmt *sum = prepare(s, s->from, "SELECT sum(file_bytes) FROM info");
+  sqlite3_stmt *sum = prepare_saving(s, s->from, "SELECT sum(file_bytes) FROM info");
   if (sqlite3_step(sum) != SQLITE_ROW) fail(s, sqlite3_errmsg(s->from));
   uint64_t bytes = (uint64_t)sqlite3_column_int64(sum, 0);
   sqlite3_finalize(sum);
@@ -177,18 +177,18 @@ void heapsql_save(cli *c, sqlite3 *db, const char *path) {
   check_old(&s);
   open_new(&s);
   s.text_bytes = text_budget(&s);
-  tables = prepare(&s, db, "SELECT name FROM sqlite_temp_schema ORDER BY rowid");
+  tables = prepare_saving(&s, db, "SELECT name FROM sqlite_temp_schema ORDER BY rowid");
   while (sqlite3_step(tables) == SQLITE_ROW)
     save_table(&s, (const char *)sqlite3_column_text(tables, 0));
   sqlite3_finalize(tables);
   cli_progress(c, "making indices");
-  run(&s,
-      "CREATE INDEX objects_class ON objects(class);"
-      "CREATE INDEX objects_address ON objects(address);"
-      "CREATE INDEX objects_immediate_dominator ON objects(immediate_dominator);"
-      "CREATE INDEX objects_stack ON objects(stack) WHERE stack IS NOT NULL;"
-      "CREATE INDEX edges_target ON edges(target);"
-      "COMMIT");
-  finish(&s);
+  run_sql(&s,
+          "CREATE INDEX objects_class ON objects(class);"
+          "CREATE INDEX objects_address ON objects(address);"
+          "CREATE INDEX objects_immediate_dominator ON objects(immediate_dominator);"
+          "CREATE INDEX objects_stack ON objects(stack) WHERE stack IS NOT NULL;"
+          "CREATE INDEX edges_target ON edges(target);"
+          "COMMIT");
+  finish_saving(&s);
   cli_progress(c, NULL);
 }

@@ -1,6 +1,6 @@
 /*
 ** answers.c - answers questions about the opened files as JSON. A question is one of the library's;
-** special questions have a row in `ways`.
+** special questions have a row in `handlers`.
 **
 ** A client's input never ends the process; each refusal is one sentence. An answer is made in
 ** memory, of 64 MB at most. The process ends only if memory runs out for a line of text.
@@ -50,7 +50,8 @@ static bool is_other(const view_asked *asked, const char *key) {
   return is;
 }
 
-static int refuse(const view_asked *asked, const char *key, const char *needs, const char *value) {
+static int refuse_parameter(const view_asked *asked, const char *key, const char *needs,
+                            const char *value) {
   return view_refuse(asked->error, "%s needs %s, not '%.64s'", key, needs, value);
 }
 
@@ -58,7 +59,7 @@ static int refuse(const view_asked *asked, const char *key, const char *needs, c
 static int take_against(view_asked *asked, const char *value) {
   uint64_t i;
   if (!lh_read_number(value, &i))
-    return refuse(asked, "against", "the number of a snapshot", value);
+    return refuse_parameter(asked, "against", "the number of a snapshot", value);
   if (i >= asked->v->n)
     return view_refuse(asked->error, "there is no snapshot number %s: the first is 0, the last %zu",
                        value, asked->v->n - 1);
@@ -70,7 +71,7 @@ static int take_in(view_asked *asked) {
   const char *value = view_parameter_of(asked->question, "in");
   uint64_t in = asked->v->n > 0 ? asked->v->n - 1 : 0;
   if (value != NULL && (!lh_read_number(value, &in) || in >= asked->v->n))
-    return refuse(asked, "in", "the number of a snapshot, 0 the first", value);
+    return refuse_parameter(asked, "in", "the number of a snapshot, 0 the first", value);
   asked->in = (size_t)in;
   return LH_OK;
 }
@@ -164,7 +165,7 @@ static int take_moment(view_asked *asked, const char *key, lh_moment *moment) {
   return view_refuse(asked->error, "%s needs nanoseconds, not '%.64s'", key, value);
 }
 
-static bool is_whole(const lh_usage_query *query) {
+static bool is_whole_profile(const lh_usage_query *query) {
   return query->since.unit == LH_MOMENT_OPEN && query->until.unit == LH_MOMENT_OPEN;
 }
 
@@ -183,8 +184,8 @@ static int take_part(view_asked *asked, const lh_usage **out) {
   if (code == LH_OK) code = take_moment(asked, "made_until", &query.until);
   if (code != LH_OK) return code;
   *out = v->usage;
-  if (is_whole(&query)) return LH_OK;
-  if (v->part == NULL || !is_same_part(&query, lh_usage_asked(v->part))) {
+  if (is_whole_profile(&query)) return LH_OK;
+  if (v->part == NULL || !is_same_part(&query, lh_usage_get_query(v->part))) {
     lh_usage_free(v->part);
     v->part = NULL;
     code = lh_usage_new(&v->part, lh_usage_profile(v->usage), &query, asked->error);
@@ -282,51 +283,52 @@ static int refuse_steps(view_asked *asked) {
 
 /* Parts of an answer that the page reads; a written report has no others. LINES: the text without
 ** its tables. */
-enum { ANSWER = 1, TOLD = 2, LINES = 4 };
+enum { ANSWER = 1, WORDS = 2, LINES = 4 };
 
 /* Questions that need more than their subject (LH_OF_SNAPSHOT and so on), or of whose answer the
 ** page reads a part. */
-static const struct way {
+static const struct handler {
   const char *name;
   int (*prepare)(view_asked *asked);            /* completes the request; or NULL */
   int (*answer)(view_asked *asked, lh_json *w); /* for a question the library lacks; or NULL */
   unsigned parts;                               /* 0: all */
-} ways[] = {{"overview", NULL, view_overview, 0},
-            {"sql", NULL, view_sql, 0},
-            {"tables", NULL, view_tables, 0},
-            {"picture", NULL, view_picture, 0},
-            {"blueprint", NULL, view_blueprint, 0},
-            {"object", prepare_object, NULL, 0},
-            {"diff", prepare_diff, NULL, 0},
-            {"apart", prepare_diff, NULL, 0},
-            {"strings", prepare_strings, NULL, TOLD},
-            {"compare", prepare_halves, NULL, 0},
-            {"under", prepare_under, NULL, TOLD},
-            {"class", prepare_class, NULL, TOLD},
-            {"set", prepare_set, NULL, TOLD},
-            {"cut", prepare_cut, NULL, 0},
-            {"classes", NULL, NULL, TOLD},
-            {"dominators", NULL, NULL, TOLD},
-            {"epochs", NULL, NULL, TOLD},
-            {"fields", NULL, NULL, ANSWER | LINES},
-            {"flame", NULL, NULL, ANSWER},
-            {"independent", NULL, NULL, TOLD},
-            {"owners", NULL, NULL, TOLD},
-            {"threads", NULL, NULL, TOLD},
-            {"treemap", NULL, NULL, ANSWER},
-            {"allocation_changes", refuse_steps, NULL, 0},
-            {"ignored", refuse_steps, NULL, 0},
-            {"steps", refuse_steps, NULL, 0}};
+} handlers[] = {{"overview", NULL, view_overview, 0},
+                {"sql", NULL, view_sql, 0},
+                {"tables", NULL, view_tables, 0},
+                {"picture", NULL, view_picture, 0},
+                {"blueprint", NULL, view_blueprint, 0},
+                {"object", prepare_object, NULL, 0},
+                {"diff", prepare_diff, NULL, 0},
+                {"apart", prepare_diff, NULL, 0},
+                {"strings", prepare_strings, NULL, WORDS},
+                {"compare", prepare_halves, NULL, 0},
+                {"under", prepare_under, NULL, WORDS},
+                {"class", prepare_class, NULL, WORDS},
+                {"set", prepare_set, NULL, WORDS},
+                {"cut", prepare_cut, NULL, 0},
+                {"classes", NULL, NULL, WORDS},
+                {"dominators", NULL, NULL, WORDS},
+                {"epochs", NULL, NULL, WORDS},
+                {"fields", NULL, NULL, ANSWER | LINES},
+                {"flame", NULL, NULL, ANSWER},
+                {"independent", NULL, NULL, WORDS},
+                {"owners", NULL, NULL, WORDS},
+                {"threads", NULL, NULL, WORDS},
+                {"treemap", NULL, NULL, ANSWER},
+                {"allocation_changes", refuse_steps, NULL, 0},
+                {"ignored", refuse_steps, NULL, 0},
+                {"steps", refuse_steps, NULL, 0}};
 
-static const struct way *way_of(const char *name) {
-  for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-    if (strcmp(ways[i].name, name) == 0) return &ways[i];
+static const struct handler *handler_of(const char *name) {
+  for (size_t i = 0; i < sizeof handlers / sizeof *handlers; i++)
+    if (strcmp(handlers[i].name, name) == 0) return &handlers[i];
   return NULL;
 }
 
 /* ==== Asking ========================================================================= */
 
-static int prepare(view_asked *asked, const lh_question *question, const struct way *way) {
+static int prepare_question(view_asked *asked, const lh_question *question,
+                            const struct handler *handler) {
   lh_subject of = question != NULL ? question->of : LH_OF_SNAPSHOT;
   int code = take_in(asked);
   if (code == LH_OK && (question != NULL || asked->v->n > 0))
@@ -334,7 +336,7 @@ static int prepare(view_asked *asked, const lh_question *question, const struct 
            : of == LH_OF_PROFILE ? prepare_profile(asked)
                                  : prepare_snapshots(asked);
   if (code == LH_OK) code = take_parameters(asked);
-  if (code == LH_OK && way != NULL && way->prepare != NULL) code = way->prepare(asked);
+  if (code == LH_OK && handler != NULL && handler->prepare != NULL) code = handler->prepare(asked);
   return code;
 }
 
@@ -353,35 +355,35 @@ static int answer_report(view_asked *asked, unsigned parts, lh_json *w) {
     cli_report_values(w, &report);
     cli_json_close(w, '}');
   }
-  if ((parts & (TOLD | LINES)) != 0 && !view_tell(asked, &report, w, (parts & TOLD) != 0))
+  if ((parts & (WORDS | LINES)) != 0 && !view_put_words(asked, &report, w, (parts & WORDS) != 0))
     code = fail_memory(asked->error);
   lh_report_free(&report);
   return code;
 }
 
-static int answer_otherwise(view_asked *asked, const struct way *way, lh_json *w) {
+static int answer_otherwise(view_asked *asked, const struct handler *handler, lh_json *w) {
   cli_json_open(w, "answer", '{');
-  int code = way->answer(asked, w);
+  int code = handler->answer(asked, w);
   cli_json_close(w, '}');
   return code;
 }
 
-static int answer(view_asked *asked, lh_json *w) {
+static int answer_question(view_asked *asked, lh_json *w) {
   const lh_question *question = lh_find_question(asked->name);
-  const struct way *way = way_of(asked->name);
-  if (question == NULL && (way == NULL || way->answer == NULL))
+  const struct handler *handler = handler_of(asked->name);
+  if (question == NULL && (handler == NULL || handler->answer == NULL))
     return view_refuse(asked->error, "there is no question '%.64s'", asked->name);
-  int code = prepare(asked, question, way);
+  int code = prepare_question(asked, question, handler);
   if (code != LH_OK) return code;
-  bool is_in_parts = asked->v->is_written && way != NULL && way->parts != 0;
+  bool is_in_parts = asked->v->is_written && handler != NULL && handler->parts != 0;
   cli_json_open(w, NULL, '{');
-  code = question != NULL ? answer_report(asked, is_in_parts ? way->parts : ANSWER | TOLD, w)
-                          : answer_otherwise(asked, way, w);
+  code = question != NULL ? answer_report(asked, is_in_parts ? handler->parts : ANSWER | WORDS, w)
+                          : answer_otherwise(asked, handler, w);
   cli_json_close(w, '}');
   return code;
 }
 
-static int finish(FILE *memory, const lh_json *w, int code, lh_error *error) {
+static int finish_answer(FILE *memory, const lh_json *w, int code, lh_error *error) {
   bool has_room = !ferror(memory);
   has_room &= fclose(memory) == 0;
   if (code != LH_OK) return code;
@@ -404,7 +406,7 @@ int view_answer(view *v, const view_question *question, FILE *out) {
                       .name = question->name,
                       .error = &error,
                       .request = lh_usual_request(question->name)};
-  int code = finish(memory, &w, answer(&asked, &w), &error);
+  int code = finish_answer(memory, &w, answer_question(&asked, &w), &error);
   lh_free(asked.ids);
   lh_without_free(&asked.cut.what);
   if (code == LH_OK) {

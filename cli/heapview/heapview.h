@@ -2,18 +2,18 @@
 ** heapview.h - the parts of heapview. The page (page/) asks questions by name; the server answers
 ** them, or a written report contains the answers.
 **
-**     answers.c   questions: names, parameters, answers as JSON
-**     overview.c  the opened files, and the first questions of a page
-**     told.c      an answer's text as JSON: lines, tables, links
-**     page.c      the page, put together by the build, with its policy
-**     carried.c   a report: the page with its answers, up to a size
-**     server.c    page and answers over HTTP, one question after the other
-**     recent.c    a cache of answers
-**     guests.c    the connections, and which of them are closed
-**     requests.c  checks requests and parses questions (requests.h)
-**     browser.c   opens the page in the user's browser
-**     picture.c   paths as SVG, drawn by Graphviz
-**     query.c     SQL, guarded as in heapsql
+**     answers.c        questions: names, parameters, answers as JSON
+**     overview.c       the opened files, and the first questions of a page
+**     words_json.c     an answer's text as JSON: lines, tables, links
+**     page.c           the page, put together by the build, with its policy
+**     static_report.c  a report: the page with its answers, up to a size
+**     server.c         page and answers over HTTP, one question after the other
+**     answer_cache.c   a cache of answers
+**     connections.c    the connections, and which of them are closed
+**     requests.c       checks requests and parses questions (requests.h)
+**     browser.c        opens the page in the user's browser
+**     picture.c        paths as SVG, drawn by Graphviz
+**     query.c          SQL, guarded as in heapsql
 */
 #ifndef LUAHEAP_HEAPVIEW_H
 #define LUAHEAP_HEAPVIEW_H
@@ -32,9 +32,9 @@ typedef struct view {
   bool is_written;       /* a report, which answers only what it contains */
   /* Of all snapshots, and of the first and last; made at first use. */
   lh_ladder *ladder, *ends;
-  lh_usage *part;               /* of the last part of the profile that was asked about */
-  bool (*is_gone)(void *asker); /* the client has left; NULL: never */
-  void *asker;
+  lh_usage *part;                /* of the last part of the profile that was asked about */
+  bool (*is_gone)(void *client); /* the client has left; NULL: never */
+  void *client;
 } view;
 
 void view_end(view *v); /* frees what was cached for answers */
@@ -52,7 +52,7 @@ void view_take_key(char *key, view_question *question);
 int view_answer(view *v, const view_question *question, FILE *out);
 
 /* overview.c: the key of question i, for the idle server; NULL: no more. Freed by free. */
-char *view_ahead(const view *v, size_t i);
+char *view_prefetch_key(const view *v, size_t i);
 
 /* The page, and its Content-Security-Policy as a server sends it. */
 const char *view_page(size_t *n);
@@ -65,7 +65,7 @@ size_t view_page_begin(FILE *out);
 void view_page_json(FILE *out, const char *json);
 void view_page_end(FILE *out);
 
-/* carried.c: view_check_report checks that `path` can be written, before the long analysis.
+/* static_report.c: view_check_report checks that `path` can be written, before the long analysis.
 ** view_write writes a report completely or not at all. Both end the process on failure. */
 void view_check_report(cli *c, const char *path);
 void view_write(view *v, const char *path);
@@ -98,7 +98,7 @@ void server_fail(server *s, const char *sentence, bool expected);
 _Noreturn void server_run(server *s, view *v);
 
 /* True: the client whose question is being answered has left. Same form as view.is_gone. */
-bool server_asker_is_gone(void *s);
+bool server_client_has_left(void *s);
 
 /* ==== Questions ====================================================================== */
 
@@ -112,7 +112,7 @@ typedef struct view_asked {
   const lh_usage *usage; /* of the request, about a profile */
   const char *names[2];  /* of the request, about two snapshots */
   lh_id *ids;            /* of the request; lh_free */
-  lh_gone cut;           /* of the request; lh_without_free */
+  lh_removed cut;        /* of the request; lh_without_free */
   lh_error *error;
 } view_asked;
 
@@ -132,7 +132,8 @@ int view_tables(view_asked *asked, lh_json *w);
 int view_picture(view_asked *asked, lh_json *w);
 int view_blueprint(view_asked *asked, lh_json *w);
 
-/* told.c: a report's text as "told": its lines, and its tables or none. False: out of memory. */
-bool view_tell(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables);
+/* words_json.c: a report's text as "told": its lines, and its tables or none. False: out of
+** memory. */
+bool view_put_words(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables);
 
 #endif

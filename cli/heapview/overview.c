@@ -143,7 +143,7 @@ static char *referrers_key(const view *v) {
   return key;
 }
 
-char *view_ahead(const view *v, size_t i) {
+char *view_prefetch_key(const view *v, size_t i) {
   const size_t n = v->n > 0 ? sizeof pictures / sizeof *pictures : 0;
   for (const char *const *key = view_verdict(v); *key != NULL; key++)
     if (i-- == 0) return cli_must(strdup(*key));

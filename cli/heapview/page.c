@@ -13,14 +13,14 @@ const char *view_policy(void) {
   return PAGE_POLICY "; connect-src 'self'; frame-ancestors 'none'";
 }
 
-static void put(FILE *out, size_t from, size_t until) {
+static void put_page_part(FILE *out, size_t from, size_t until) {
   (void)fwrite(page + from, 1, until - from, out);
 }
 
 size_t view_page_begin(FILE *out) {
-  put(out, 0, PAGE_POLICY_AT);
+  put_page_part(out, 0, PAGE_POLICY_AT);
   (void)fputs("<meta http-equiv=\"Content-Security-Policy\" content=\"" PAGE_POLICY "\">\n", out);
-  put(out, PAGE_POLICY_AT, PAGE_CARRIED_AT);
+  put_page_part(out, PAGE_POLICY_AT, PAGE_CARRIED_AT);
   return sizeof page - PAGE_CARRIED_AT;
 }
 
@@ -36,5 +36,5 @@ void view_page_json(FILE *out, const char *json) {
 }
 
 void view_page_end(FILE *out) {
-  put(out, PAGE_CARRIED_AT, sizeof page);
+  put_page_part(out, PAGE_CARRIED_AT, sizeof page);
 }

@@ -37,8 +37,8 @@ static char *show_snapshots(const view *v, sqlite3 *db, lh_json *w) {
   return first;
 }
 
-static sqlite3_stmt *prepare(cli *c, sqlite3 *db, const char *sql, const char *schema,
-                             bool several) {
+static sqlite3_stmt *prepare_query(cli *c, sqlite3 *db, const char *sql, const char *schema,
+                                   bool several) {
   sqlite3_stmt *statement, *second = NULL;
   const char *rest;
   int code = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
@@ -81,7 +81,7 @@ static void write_answer(const view *v, const char *sql, uint64_t most, lh_json 
   heapsql_limits limits = heapsql_usual_limits();
   heapsql_lock(c, db);
   heapsql_limit(c, db, &limits);
-  sqlite3_stmt *statement = prepare(c, db, sql, schema, v->n > 1);
+  sqlite3_stmt *statement = prepare_query(c, db, sql, schema, v->n > 1);
   uint64_t n = 0;
   int code;
   write_columns(statement, w);
@@ -102,7 +102,8 @@ static void write_all(const char *text, size_t n) {
 }
 
 /* Closes the parent's files except the pipe, so that no connection stays open. */
-static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pipe, pid_t parent) {
+static _Noreturn void run_query(const view *v, const char *sql, uint64_t most, int pipe,
+                                pid_t parent) {
   char *text = NULL;
   size_t n = 0;
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -112,7 +113,7 @@ static _Noreturn void run(const view *v, const char *sql, uint64_t most, int pip
   (void)signal(SIGINT, SIG_DFL);
   (void)signal(SIGTERM, SIG_DFL);
   (void)signal(SIGHUP, SIG_DFL);
-  v->c->told = NULL;
+  v->c->show_progress = NULL;
   v->c->progress_terminal = v->c->progress_shown = false;
   v->c->is_nameless = true;
   FILE *out = cli_open_text(&text, &n);
@@ -130,7 +131,7 @@ static void listen_to(const view *v, pid_t child, int pipe, FILE *out) {
   struct pollfd says = {.fd = pipe, .events = POLLIN};
   for (;;) {
     int ready = poll(&says, 1, LOOK_MS);
-    if (ready == 0 && v->is_gone && v->is_gone(v->asker)) (void)kill(child, SIGKILL);
+    if (ready == 0 && v->is_gone && v->is_gone(v->client)) (void)kill(child, SIGKILL);
     if (ready <= 0) continue;
     ssize_t n = read(pipe, bytes, sizeof bytes);
     if (n < 0 && errno == EINTR) continue;
@@ -156,7 +157,7 @@ static int ask_child(view_asked *asked, const char *sql, uint64_t most, lh_json 
     return view_refuse(asked->error, "cannot run a query: %s", strerror(errno));
   cli_progress(v->c, "running the query");
   pid_t parent = getpid(), child = fork();
-  if (child == 0) run(v, sql, most, ends[1], parent);
+  if (child == 0) run_query(v, sql, most, ends[1], parent);
   (void)close(ends[1]);
   FILE *out = cli_open_text(&text, &n);
   if (child > 0) listen_to(v, child, ends[0], out);

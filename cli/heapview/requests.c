@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool refuse(view_taken *out, unsigned status, const char *sentence) {
+static bool refuse_request(view_taken *out, unsigned status, const char *sentence) {
   *out = (view_taken){.wish = VIEW_REFUSED, .status = status, .sentence = sentence};
   return false;
 }
@@ -61,7 +61,7 @@ static bool is_host(const char *host, size_t n, const char *name) {
 }
 
 /* True: `host`, such as localhost:8080, is the address where we listen. */
-static bool is_ours(const view_gate *gate, const char *host) {
+static bool is_our_host(const view_gate *gate, const char *host) {
   size_t n = without_port(host, gate->port);
   if (n == 0) return false;
   if (is_name(host, n, "127.0.0.1") || is_name(host, n, "[::1]") || is_name(host, n, "localhost"))
@@ -76,8 +76,8 @@ static bool check_origin(const view_gate *gate, const view_request *request, vie
   const char *origin;
   size_t n = find_header(request, "Origin", &origin);
   if (n == 0) return true;
-  if (n > 1 || strncasecmp(origin, "http://", 7) != 0 || !is_ours(gate, origin + 7))
-    return refuse(out, 403, foreign);
+  if (n > 1 || strncasecmp(origin, "http://", 7) != 0 || !is_our_host(gate, origin + 7))
+    return refuse_request(out, 403, foreign);
   return true;
 }
 
@@ -89,7 +89,7 @@ static bool check_site(const view_request *request, bool is_page, view_taken *ou
   bool navigates =
       find_header(request, "Sec-Fetch-Mode", &mode) == 1 && strcmp(mode, "navigate") == 0;
   if (is_page && n == 1 && (navigates || strcmp(site, "none") == 0)) return true;
-  return refuse(out, 403, "the request comes from a page of somebody else");
+  return refuse_request(out, 403, "the request comes from a page of somebody else");
 }
 
 /* Takes constant time. */
@@ -99,10 +99,10 @@ static bool check_token(const view_gate *gate, const view_request *request, view
   const char *token;
   unsigned char differs = 0;
   if (find_header(request, "X-Heapview-Token", &token) != 1 || strlen(token) != VIEW_TOKEN_BYTES)
-    return refuse(out, 403, sentence);
+    return refuse_request(out, 403, sentence);
   for (size_t i = 0; i < VIEW_TOKEN_BYTES; i++)
     differs |= (unsigned char)((unsigned char)token[i] ^ (unsigned char)gate->token[i]);
-  return differs == 0 || refuse(out, 403, sentence);
+  return differs == 0 || refuse_request(out, 403, sentence);
 }
 
 static bool has_body(const view_request *request) {
@@ -115,12 +115,14 @@ static bool has_body(const view_request *request) {
 static bool check_headers(const view_gate *gate, const view_request *request, bool is_page,
                           view_taken *out) {
   const char *host;
-  if (request->has_more_headers) return refuse(out, 431, "the request has too many headers");
-  if (find_header(request, "Host", &host) != 1 || !is_ours(gate, host))
-    return refuse(out, 403, "heapview answers to the address that it printed, and to no other");
+  if (request->has_more_headers)
+    return refuse_request(out, 431, "the request has too many headers");
+  if (find_header(request, "Host", &host) != 1 || !is_our_host(gate, host))
+    return refuse_request(out, 403,
+                          "heapview answers to the address that it printed, and to no other");
   return check_origin(gate, request, out) && check_site(request, is_page, out) &&
          (is_page || check_token(gate, request, out)) &&
-         (!has_body(request) || refuse(out, 413, "a question has no body"));
+         (!has_body(request) || refuse_request(out, 413, "a question has no body"));
 }
 
 /* ==== Questions ====================================================================== */
@@ -186,14 +188,16 @@ static bool take_question(char *text, view_taken *out) {
   if (parameters != NULL) *parameters++ = '\0';
   out->question.name = text;
   if (is_word(text) && take_parameters(parameters, &out->question)) return true;
-  return refuse(out, 400,
-                "a question is /ask/NAME?key=value&..., with at most 12 keys in ascending order "
-                "and values as encodeURIComponent writes them");
+  return refuse_request(
+      out, 400,
+      "a question is /ask/NAME?key=value&..., with at most 12 keys in ascending order "
+      "and values as encodeURIComponent writes them");
 }
 
 static bool check_method(const char *method, bool is_page, view_taken *out) {
   if (strcmp(method, "GET") == 0 || (is_page && strcmp(method, "HEAD") == 0)) return true;
-  return refuse(out, 405, is_page ? "only GET and HEAD are answered" : "only GET is answered");
+  return refuse_request(out, 405,
+                        is_page ? "only GET and HEAD are answered" : "only GET is answered");
 }
 
 void view_take(const view_gate *gate, view_request *request, view_taken *out) {
@@ -208,6 +212,6 @@ void view_take(const view_gate *gate, view_request *request, view_taken *out) {
     out->wish = VIEW_QUESTION;
     (void)take_question(request->target + strlen(ask), out);
   } else {
-    (void)refuse(out, 404, "there is only /, /progress and /ask/NAME");
+    (void)refuse_request(out, 404, "there is only /, /progress and /ask/NAME");
   }
 }

@@ -4,12 +4,12 @@
 **     HTTP thread            view_take -> refusal, page, progress: answered at once
 **                                      -> question: suspends the connection, queues a job
 **     thread of the heap     server_run: takes a job, answers, resumes the connection; when idle,
-**                            answers the first questions of pages ahead (view_ahead)
+**                            answers the first questions of pages ahead (view_prefetch_key)
 **
 ** A question may take seconds, and the others wait for it; a client that left is skipped. Clients
-** cannot block the server or exhaust memory: connections and their time are limited (guests.h), and
-** each has 32 KB for a request, and one answer. It uses poll: with epoll, an end that arrives
-** together with bytes is noticed only at the timeout.
+** cannot block the server or exhaust memory: connections and their time are limited
+** (connections.h), and each has 32 KB for a request, and one answer. It uses poll: with epoll, an
+** end that arrives together with bytes is noticed only at the timeout.
 */
 #include "heapview/heapview.h"
 
@@ -21,8 +21,8 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "heapview/guests.h"
-#include "heapview/recent.h"
+#include "heapview/answer_cache.h"
+#include "heapview/connections.h"
 
 enum { REQUEST_BYTES = 32 << 10, IDLE_SECONDS = 30, SECONDS_FOR_A_FAILURE = 10 };
 
@@ -44,10 +44,10 @@ struct server {
   cli *c;
   view_gate gate;
   struct MHD_Daemon *daemon;
-  guests guests; /* this and the next: HTTP thread only */
+  connections connections; /* this and the next: HTTP thread only */
   bool was_reached;
   char address[256], digits[64];
-  recent recent; /* this and the next two: answering thread only */
+  answer_cache answer_cache; /* this and the next two: answering thread only */
   size_t n_ahead;
   uint64_t quiet_ns; /* end of the pause QUIET_MS */
 
@@ -62,7 +62,7 @@ struct server {
 
 /* ==== Connections ==================================================================== */
 
-static guest *guest_of(struct MHD_Connection *connection) {
+static http_connection *guest_of(struct MHD_Connection *connection) {
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   return info != NULL ? info->socket_context : NULL;
@@ -77,19 +77,20 @@ static int socket_of(struct MHD_Connection *connection) {
 static enum MHD_Result admit(void *of_server, const struct sockaddr *address, socklen_t n) {
   server *s = of_server;
   (void)n;
-  return guests_have_room(&s->guests, address) ? MHD_YES : MHD_NO;
+  return connections_have_room(&s->connections, address) ? MHD_YES : MHD_NO;
 }
 
 static void come_or_go(void *of_server, struct MHD_Connection *connection, void **context,
                        enum MHD_ConnectionNotificationCode what) {
   server *s = of_server;
   if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-    guests_leave(*context);
+    connections_remove(*context);
     return;
   }
   const union MHD_ConnectionInfo *info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-  if (info != NULL) *context = guests_come(&s->guests, socket_of(connection), info->client_addr);
+  if (info != NULL)
+    *context = connections_add(&s->connections, socket_of(connection), info->client_addr);
 }
 
 /* ==== Answers ======================================================================== */
@@ -112,7 +113,7 @@ static enum MHD_Result respond(struct MHD_Connection *connection, unsigned statu
   if (result == MHD_YES && status == MHD_HTTP_METHOD_NOT_ALLOWED)
     result = MHD_add_response_header(response, "Allow", "GET");
   if (result == MHD_YES) {
-    guests_give_time(guest_of(connection), true);
+    connections_give_time(guest_of(connection), true);
     result = MHD_queue_response(connection, status, response);
   }
   MHD_destroy_response(response);
@@ -157,7 +158,7 @@ static enum MHD_Result respond_page(server *s, struct MHD_Connection *connection
 }
 
 static enum MHD_Result respond_progress(server *s, job *j) {
-  uint64_t time = guests_now();
+  uint64_t time = connections_now();
   char *text = NULL;
   size_t n;
   lh_json w = {.out = cli_open_text(&text, &n), .is_compact = true};
@@ -193,7 +194,7 @@ static void end_request(void *of_server, struct MHD_Connection *connection, void
                         enum MHD_RequestTerminationCode how) {
   server *s = of_server;
   job *j = *of_job;
-  guests_give_time(guest_of(connection), true);
+  connections_give_time(guest_of(connection), true);
   if (j == NULL) return;
   if (j->tells_failure && how == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
     (void)pthread_mutex_lock(&s->lock);
@@ -223,7 +224,7 @@ static enum MHD_Result queue(server *s, job *j) {
   if (s->failure != NULL) {
     result = respond_error(j->connection, MHD_HTTP_OK, s->failure);
   } else {
-    guests_give_time(guest_of(j->connection), false);
+    connections_give_time(guest_of(j->connection), false);
     MHD_suspend_connection(j->connection);
     *s->last = j;
     s->last = &j->next;
@@ -234,13 +235,13 @@ static enum MHD_Result queue(server *s, job *j) {
 }
 
 /* A client has shown the token, so the browser's file can be removed. */
-static void know(server *s, guest *g) {
+static void know(server *s, http_connection *g) {
   if (g != NULL) g->is_known = true;
   if (!s->was_reached) view_forget_browser();
   s->was_reached = true;
 }
 
-static enum MHD_Result take(server *s, job *j, const char *method) {
+static enum MHD_Result take_request(server *s, job *j, const char *method) {
   view_request request = {.method = method, .target = j->target};
   (void)MHD_get_connection_values(j->connection, MHD_HEADER_KIND, add_header, &request);
   view_take(&s->gate, &request, &j->taken);
@@ -276,7 +277,7 @@ static enum MHD_Result on_request(void *of_server, struct MHD_Connection *connec
     j->is_seen = true;
     return MHD_YES;
   }
-  return take(of_server, j, method);
+  return take_request(of_server, j, method);
 }
 
 /* ==== Listening ====================================================================== */
@@ -292,7 +293,8 @@ static int listen_at(const struct addrinfo *at) {
   int yes = 1, file = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
   if (file < 0) return -1;
   (void)setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  if (bind(file, at->ai_addr, at->ai_addrlen) == 0 && listen(file, GUESTS_MOST) == 0) return file;
+  if (bind(file, at->ai_addr, at->ai_addrlen) == 0 && listen(file, CONNECTIONS_MOST) == 0)
+    return file;
   int code = errno;
   (void)close(file);
   errno = code;
@@ -354,21 +356,21 @@ static void init_lock(server *s) {
 
 server *server_start(cli *c, const char *address, unsigned port) {
   server *s = cli_must(calloc(1, sizeof *s));
-  *s = (server){.c = c, .last = &s->first, .begun_ns = guests_now()};
-  guests_begin(&s->guests);
+  *s = (server){.c = c, .last = &s->first, .begun_ns = connections_now()};
+  connections_begin(&s->connections);
   init_lock(s);
   make_token(c, s->gate.token);
   int file = open_socket(s, address, port);
   (void)signal(SIGINT, end);
   (void)signal(SIGTERM, end);
   if (signal(SIGHUP, end) == SIG_IGN) (void)signal(SIGHUP, SIG_IGN); /* for nohup */
-  s->daemon =
-      MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s,
-                       on_request, s, MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT,
-                       (unsigned)GUESTS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-                       MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES,
-                       MHD_OPTION_URI_LOG_CALLBACK, begin_request, s, MHD_OPTION_NOTIFY_COMPLETED,
-                       end_request, s, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, s, MHD_OPTION_END);
+  s->daemon = MHD_start_daemon(
+      MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, admit, s, on_request, s,
+      MHD_OPTION_LISTEN_SOCKET, file, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MOST,
+      MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      (size_t)REQUEST_BYTES, MHD_OPTION_URI_LOG_CALLBACK, begin_request, s,
+      MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_NOTIFY_CONNECTION, come_or_go, s,
+      MHD_OPTION_END);
   if (s->daemon == NULL) cli_die(c, NULL, "cannot serve: %s", strerror(errno));
   return s;
 }
@@ -385,7 +387,7 @@ void server_tell(void *of_server, const char *doing) {
   (void)pthread_mutex_lock(&s->lock);
   old = s->doing;
   s->doing = text;
-  s->doing_ns = guests_now();
+  s->doing_ns = connections_now();
   (void)pthread_mutex_unlock(&s->lock);
   lh_free(old);
 }
@@ -421,11 +423,11 @@ void server_fail(server *s, const char *sentence, bool expected) {
   (void)pthread_mutex_unlock(&s->lock);
 }
 
-bool server_asker_is_gone(void *of_server) {
+bool server_client_has_left(void *of_server) {
   server *s = of_server;
   if (s->current == NULL) return false;
-  struct pollfd asker = {.fd = socket_of(s->current->connection), .events = POLLRDHUP};
-  return poll(&asker, 1, 0) > 0 && (asker.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  struct pollfd client = {.fd = socket_of(s->current->connection), .events = POLLRDHUP};
+  return poll(&client, 1, 0) > 0 && (client.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 /* A query's answer may depend on the time, an object's on the snapshots analysed so far. */
@@ -433,7 +435,7 @@ static bool is_kept(const view_question *question) {
   return strcmp(question->name, "sql") != 0 && strcmp(question->name, "object") != 0;
 }
 
-static char *copy_of(const recent_answer *kept, size_t *n) {
+static char *copy_of(const cached_answer *kept, size_t *n) {
   char *text = cli_must(malloc(kept->n + 1));
   memcpy(text, kept->text, *n = kept->n);
   return text;
@@ -442,7 +444,7 @@ static char *copy_of(const recent_answer *kept, size_t *n) {
 /* A cached or new answer. Freed by free. */
 static char *answer_of(server *s, view *v, const view_question *question, size_t *n) {
   char *text = NULL, *key = view_key(question);
-  const recent_answer *kept = recent_find(&s->recent, key);
+  const cached_answer *kept = answer_cache_find(&s->answer_cache, key);
   if (kept != NULL) {
     free(key);
     return copy_of(kept, n);
@@ -455,27 +457,27 @@ static char *answer_of(server *s, view *v, const view_question *question, size_t
     text = text_of_error("there is no memory for the answer");
     *n = strlen(text);
   } else if (code == LH_OK && is_kept(question)) {
-    recent_keep(&s->recent, key, text, *n);
+    answer_cache_keep(&s->answer_cache, key, text, *n);
   }
   free(key);
   return text;
 }
 
-static void answer(server *s, view *v, job *j) {
+static void answer_next(server *s, view *v, job *j) {
   size_t n = 0;
   s->current = j;
-  char *text = server_asker_is_gone(s) ? cli_must(strdup("")) /* nobody reads it */
-                                       : answer_of(s, v, &j->taken.question, &n);
+  char *text = server_client_has_left(s) ? cli_must(strdup("")) /* nobody reads it */
+                                         : answer_of(s, v, &j->taken.question, &n);
   s->current = NULL;
   cli_progress(s->c, NULL);
   answer_job(j, text, n);
-  s->quiet_ns = guests_now() + QUIET_MS * UINT64_C(1000000);
+  s->quiet_ns = connections_now() + QUIET_MS * UINT64_C(1000000);
 }
 
 /* Answers one question ahead. False: none is left. */
 static bool look_ahead(server *s, view *v) {
   size_t n;
-  char *key = view_ahead(v, s->n_ahead);
+  char *key = view_prefetch_key(v, s->n_ahead);
   if (key == NULL) return false;
   s->n_ahead++;
   view_question question;
@@ -502,11 +504,11 @@ static job *await_job(server *s, bool forever) {
 
 void server_run(server *s, view *v) {
   bool all_ahead = false;
-  s->quiet_ns = guests_now() + QUIET_MS * UINT64_C(1000000);
+  s->quiet_ns = connections_now() + QUIET_MS * UINT64_C(1000000);
   for (;;) {
     job *j = await_job(s, all_ahead);
     if (j != NULL)
-      answer(s, v, j);
+      answer_next(s, v, j);
     else
       all_ahead = !look_ahead(s, v);
   }

@@ -27,8 +27,8 @@
 
 /* True for objects that every program has, which are no leak candidates: the root, _G,
 ** package.loaded and its modules, the registry, the main thread, code, luaheap's own objects. */
-static inline bool lh_is_plumbing(const lh_snapshot *snapshot, lh_id id) {
-  return snapshot->kind[id] & (LH_KIND_PLUMBING | LH_KIND_OWN);
+static inline bool lh_is_runtime_object(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->kind[id] & (LH_KIND_RUNTIME | LH_KIND_OWN);
 }
 
 /* Does a query count the object: alive or garbage, of its types, and not luaheap's own? */

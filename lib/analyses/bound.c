@@ -41,7 +41,7 @@ static bool is_about(double number, uint64_t count) {
   return 20 * number >= 19 * (double)count && 20 * number <= 21 * (double)count;
 }
 
-static double number_of(lh_value value) {
+static double value_as_number(lh_value value) {
   if (value.kind == LH_VALUE_INTEGER) return (double)value.as.integer;
   return value.kind == LH_VALUE_FLOAT ? value.as.number : 0;
 }
@@ -52,9 +52,9 @@ static const char *const indexes[] = {"at",    "head", "tail",  "first", "last",
                                       "index", "read", "write", "front", "position", NULL};
 
 /* Returns the string key of a number >= 1; LH_NO_OBJECT for any other entry. */
-static lh_id name_of(const lh_snapshot *snapshot, lh_value key, lh_value value) {
+static lh_id name_of_number(const lh_snapshot *snapshot, lh_value key, lh_value value) {
   bool is_named = key.kind == LH_VALUE_OBJECT && lh_is_string(snapshot, key.as.object);
-  return is_named && number_of(value) >= 1 ? key.as.object : LH_NO_OBJECT;
+  return is_named && value_as_number(value) >= 1 ? key.as.object : LH_NO_OBJECT;
 }
 
 /* True if the table has about `count` under a name that is neither a limit nor a size. */
@@ -62,8 +62,8 @@ static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    lh_id name = name_of(snapshot, key, value);
-    if (name != LH_NO_OBJECT && is_about(number_of(value), count) &&
+    lh_id name = name_of_number(snapshot, key, value);
+    if (name != LH_NO_OBJECT && is_about(value_as_number(value), count) &&
         !has_word(snapshot, name, limits) && !has_word(snapshot, name, sizes))
       return true;
   }
@@ -84,9 +84,9 @@ static bool is_ring(const lh_snapshot *snapshot, lh_id table, double size, uint6
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    lh_id name = name_of(snapshot, key, value);
+    lh_id name = name_of_number(snapshot, key, value);
     if (name == LH_NO_OBJECT || !is_index_name(snapshot, name)) continue;
-    double index = number_of(value);
+    double index = value_as_number(value);
     if (index > size || index == (double)count) return false;
     found = true;
   }
@@ -114,8 +114,9 @@ static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, 
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    lh_id name = name_of(snapshot, key, value);
-    double number = number_of(value), least = is_counted ? LH_NEAR_COUNTED_LIMIT : LH_NEAR_LIMIT;
+    lh_id name = name_of_number(snapshot, key, value);
+    double number = value_as_number(value),
+           least = is_counted ? LH_NEAR_COUNTED_LIMIT : LH_NEAR_LIMIT;
     if (name == LH_NO_OBJECT || !is_within(number, count, least)) continue;
     bool is_limit = has_word(snapshot, name, limits);
     if (!is_limit && !has_word(snapshot, name, sizes)) continue;
@@ -144,7 +145,7 @@ static double limit_at(const lh_snapshot *s, lh_id closure, uint32_t e, lh_id *n
       lh_is_dead(s, id) || lh_content_of_upvalue(s, id) != LH_NO_OBJECT)
     return 0;
   lh_object_at(s, id, &upvalue);
-  double number = number_of(upvalue.as.upvalue.value);
+  double number = value_as_number(upvalue.as.upvalue.value);
   if (number < 1) return 0;
   *name = lh_name_of_upvalue(s, closure, e);
   return *name != LH_NO_OBJECT && has_word(s, *name, limits) ? number : 0;
@@ -201,7 +202,7 @@ int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound 
     return lh_fail_memory(error, "looking for limits");
   unsigned n_tables = 0;
   for (lh_id id = holder; n_tables < MOST_TABLES && out->limit == 0; id = snapshot->parent[id]) {
-    if (lh_is_plumbing(snapshot, id)) break; /* the root is plumbing too */
+    if (lh_is_runtime_object(snapshot, id)) break; /* the root is a runtime object, too */
     if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) continue;
     n_tables++;
     look_into(snapshot, id, count, out);

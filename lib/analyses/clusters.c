@@ -14,7 +14,7 @@ enum { LOOK_BACK = 4 };
 
 static bool can_link(const lh_snapshot *snapshot, lh_id id) {
   unsigned type = snapshot->kind[id] & LH_KIND_TYPE;
-  return type != LH_TYPE_STRING && type != LH_TYPE_UPVALUE && !lh_is_plumbing(snapshot, id) &&
+  return type != LH_TYPE_STRING && type != LH_TYPE_UPVALUE && !lh_is_runtime_object(snapshot, id) &&
          snapshot->classes->of[id] != UINT32_MAX;
 }
 
@@ -27,7 +27,7 @@ static lh_id link_of(const lh_snapshot *snapshot, lh_id id) {
     bool goes_on = (double)snapshot->retained[id] >= of_dominator;
     return goes_on && above != LH_ROOT && of[above] == class_index ? above : LH_NO_OBJECT;
   }
-  for (unsigned i = 0; i < LOOK_BACK && !lh_is_plumbing(snapshot, above); i++) {
+  for (unsigned i = 0; i < LOOK_BACK && !lh_is_runtime_object(snapshot, above); i++) {
     if (of[above] == class_index) return above;
     above = snapshot->idom[above];
   }

@@ -135,7 +135,7 @@ static row *row_at(collecting *c, uint32_t class_index, lh_text_id label, bool w
   return &c->rows[c->n++];
 }
 
-static row *row_of(collecting *c, const lh_edge *edge, lh_text_id label) {
+static row *referring_row(collecting *c, const lh_edge *edge, lh_text_id label) {
   uint32_t class_index = lh_class_of(c->snapshot, edge->source);
   if (label == c->any || !has_name(c->snapshot, edge))
     return row_at(c, class_index, label, edge->weak);
@@ -155,7 +155,7 @@ static bool add_references(collecting *c, lh_id source) {
   for (lh_edges_begin(c->snapshot, source, &it); lh_edges_next(&it, &edge);) {
     if (!c->of->is_one[edge.target]) continue;
     lh_text_id label = label_of(c, &edge);
-    row *found = label == LH_NO_NUMBER ? NULL : row_of(c, &edge, label);
+    row *found = label == LH_NO_NUMBER ? NULL : referring_row(c, &edge, label);
     if (!found) return false;
     found->visible.references++;
     found->visible.sources += found->last != source;

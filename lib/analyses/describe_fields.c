@@ -142,7 +142,7 @@ static bool count_kind(collecting *c, field_entry *field, lh_value value) {
 }
 
 /* Bytes that an instance retains through `id`; 0 if another field of the instance counted them. */
-static uint64_t bytes_of(collecting *c, lh_id instance, lh_id id) {
+static uint64_t bytes_through(collecting *c, lh_id instance, lh_id id) {
   if (id == LH_ROOT || id > c->snapshot->n || c->snapshot->idom[id] != instance ||
       c->counted[id] == instance)
     return 0;
@@ -151,7 +151,7 @@ static uint64_t bytes_of(collecting *c, lh_id instance, lh_id id) {
 }
 
 static uint64_t bytes_of_value(collecting *c, lh_id instance, lh_value value) {
-  return value.kind == LH_VALUE_OBJECT ? bytes_of(c, instance, value.as.object) : 0;
+  return value.kind == LH_VALUE_OBJECT ? bytes_through(c, instance, value.as.object) : 0;
 }
 
 static field_entry *add_value(collecting *c, uint32_t instance, const field_id *p, lh_value value) {
@@ -201,7 +201,7 @@ static bool add_field_edges(collecting *c, uint32_t instance) {
     if (many && lh_map_get_words(&c->by_id, p.words, ID_WORDS) == LH_NO_NUMBER) p = field_of_rest();
     field_entry *field = add_value(c, instance, &p, content_of(c->snapshot, &edge));
     if (!field) return false;
-    field->visible.bytes += bytes_of(c, id, edge.target);
+    field->visible.bytes += bytes_through(c, id, edge.target);
   }
   return true;
 }

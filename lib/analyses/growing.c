@@ -193,7 +193,7 @@ static size_t add_up_tops(lh_grower *grower, lh_top *tops, size_t n, uint64_t *b
 
 /* A table of every program is not one of its own tops, but its slots belong to its elements. */
 static uint64_t slot_bytes(const lh_snapshot *snapshot, const lh_growing *g) {
-  return lh_is_plumbing(snapshot, g->id) ? lh_shallow_bytes(snapshot, g->id) : 0;
+  return lh_is_runtime_object(snapshot, g->id) ? lh_shallow_bytes(snapshot, g->id) : 0;
 }
 
 bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
@@ -213,7 +213,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
 }
 
 static uint32_t find_row(grouping *f, const lh_growing *g) {
-  uint64_t words[] = {(uint64_t)lh_at_of(&f->places, g->id) << 32 | g->element_class,
+  uint64_t words[] = {(uint64_t)lh_keyed_place_of(&f->places, g->id) << 32 | g->element_class,
                       (uint64_t)g->type << 2 | (uint64_t)g->is_list << 1 | g->are_keys,
                       (uintptr_t)g->element}; /* tells elements without a class apart */
   return lh_map_number_words(&f->row_of, words, 3);
@@ -259,7 +259,7 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
     if (!ok) break;
     if (row == out->n) {
       g.held_by = f->places.texts.texts[lh_path_of(&f->places, g.id)];
-      g.at = lh_at_of(&f->places, g.id);
+      g.at = lh_keyed_place_of(&f->places, g.id);
       g.folded_at = lh_folded_place(f->places.folds, g.id);
       out->list[out->n++] = g; /* list has room for one row for each candidate */
     } else {
@@ -412,8 +412,8 @@ static lh_id *sort_members(const lh_snapshot *snapshot, lh_id *set, uint32_t *fi
   return members;
 }
 
-static bool tell_set(lh_grower *grower, const lh_id *set, const uint8_t *held, const lh_id *members,
-                     uint32_t n) {
+static bool add_set(lh_grower *grower, const lh_id *set, const uint8_t *held, const lh_id *members,
+                    uint32_t n) {
   const lh_snapshot *snapshot = grower->snapshot;
   lh_ages *ages = &grower->ages;
   lh_id nearest = set[members[0]], oldest = 0;
@@ -459,7 +459,7 @@ static bool find_linked(lh_grower *grower) {
   bool ok = members != NULL;
   for (uint32_t i = 0, end; ok && i < n_members; i = end) {
     for (end = i + 1; end < n_members && set[members[end]] == set[members[i]];) end++;
-    ok = tell_set(grower, set, held, members + i, end - i);
+    ok = add_set(grower, set, held, members + i, end - i);
   }
   LH_FREE_ALL(held, first, members, set);
   return ok;

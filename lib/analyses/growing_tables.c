@@ -358,7 +358,7 @@ static bool is_record(const lh_snapshot *snapshot, lh_id table, const contents *
 }
 
 /* False: the elements are not alike. */
-static bool tell_element_class(counting *f, lh_growing *g, const contents *c) {
+static bool set_element_class(counting *f, lh_growing *g, const contents *c) {
   bool any_table = !lh_are_most(c->n_best, g->elements) && g->keying != LH_KEYED_NAMES;
   if (c->best == UINT32_MAX) return false;
   g->element = any_table ? "table" : element_class_at(f, c->best).name;
@@ -368,31 +368,31 @@ static bool tell_element_class(counting *f, lh_growing *g, const contents *c) {
   return lh_are_most(g->alike, g->elements);
 }
 
-static bool tell_keys_as_elements(counting *f, lh_growing *g, contents *c) {
+static bool set_keys_as_elements(counting *f, lh_growing *g, contents *c) {
   g->are_keys = true;
   c->n_tables = 0;
   look_at_keys(f, g->id, c);
-  return tell_element_class(f, g, c);
+  return set_element_class(f, g, c);
 }
 
 /* False: the elements are not alike. */
-static bool tell_elements(counting *f, lh_growing *g, contents *c) {
+static bool set_elements(counting *f, lh_growing *g, contents *c) {
   bool numbers = lh_are_most(c->n_numbers, g->elements);
   bool booleans = lh_are_most(c->n_booleans, g->elements);
   g->element_class = f->alike = UINT32_MAX;
   if (g->keying == LH_KEYED_MIXED) return false;
   if (f->is_loaded && (g->keying < LH_KEYED_UUIDS || g->keying > LH_KEYED_TOKENS)) return false;
   if (g->keying == LH_KEYED_OBJECTS && c->key_bytes > c->value_bytes)
-    return tell_keys_as_elements(f, g, c);
+    return set_keys_as_elements(f, g, c);
   if (g->keying == LH_KEYED_NAMES && is_record(f->snapshot, g->id, c)) return false;
-  if (!numbers && !booleans) return tell_element_class(f, g, c);
-  if (are_objects(c)) return tell_keys_as_elements(f, g, c);
+  if (!numbers && !booleans) return set_element_class(f, g, c);
+  if (are_objects(c)) return set_keys_as_elements(f, g, c);
   g->element = numbers ? "number" : "boolean";
   g->alike = numbers ? c->n_numbers : c->n_booleans;
   return true;
 }
 
-static void tell_kinds_of_keys(const counting *f, lh_growing *g, const contents *c) {
+static void set_kinds_of_keys(const counting *f, lh_growing *g, const contents *c) {
   const keys_seen *keys = &c->keys;
   g->keying = keying_of(keys, f->snapshot);
   double unit = g->keying == LH_KEYED_MILLISECONDS ? 1000 : 1;
@@ -474,7 +474,7 @@ static void look_at_keys_of_alike(const counting *f, lh_growing *g) {
   lh_value key, value;
   for (lh_entries_begin(f->snapshot, g->id, &it); lh_entries_next(&it, &key, &value);)
     if (is_alike(f, g, value)) see_key(&c.keys, f->snapshot, key);
-  tell_kinds_of_keys(f, g, &c);
+  set_kinds_of_keys(f, g, &c);
 }
 
 static bool look_at_table(counting *f, lh_id id) {
@@ -492,12 +492,12 @@ static bool look_at_table(counting *f, lh_id id) {
                   .example_key = LH_NO_OBJECT,
                   .weak_keys = c.weak_keys,
                   .weak_values = c.weak_values};
-  f->is_shared = lh_is_plumbing(f->snapshot, id);
+  f->is_shared = lh_is_runtime_object(f->snapshot, id);
   f->is_loaded = id == f->snapshot->classes->loaded;
   look_at_values(f, id, &c);
   if ((c.weak_keys || c.weak_values) && !lh_are_most(c.n_staying, n)) return true;
-  tell_kinds_of_keys(f, &g, &c);
-  if (!tell_elements(f, &g, &c)) return true;
+  set_kinds_of_keys(f, &g, &c);
+  if (!set_elements(f, &g, &c)) return true;
   g.exact = g.keying == LH_KEYED_SEQUENCE && table.as.table.hash_used == 0 &&
             table.as.table.array_slots == n && (n & (n - 1)) != 0;
   if (!look_at_ages(f, &g)) return false;
@@ -505,7 +505,7 @@ static bool look_at_table(counting *f, lh_id id) {
   if (few && are_objects(&c)) { /* many keys have the same few values */
     g.aged = g.since_first_mark = g.content = g.epochs = 0;
     memset(g.ages, 0, sizeof g.ages);
-    if (!tell_keys_as_elements(f, &g, &c)) return true;
+    if (!set_keys_as_elements(f, &g, &c)) return true;
     if (!look_at_ages(f, &g)) return false;
   }
   if (f->is_shared && !g.are_keys) look_at_keys_of_alike(f, &g);

@@ -26,7 +26,7 @@ static void put_piece(lh_text *text, const lh_snapshot *snapshot, const lh_step_
 
 static char *step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, uint32_t at) {
   const lh_merged_step *list = tree->list;
-  lh_telling telling = {0};
+  lh_step_printer printer = {0};
   uint32_t *chain = lh_alloc((size_t)list[at].level + 1, sizeof *chain);
   if (!chain) return NULL;
   uint32_t n = 0;
@@ -38,13 +38,13 @@ static char *step_path(const lh_snapshot *snapshot, const lh_step_tree *tree, ui
     const lh_merged_step *step = &list[chain[n]];
     lh_text piece = {0};
     put_piece(&piece, snapshot, tree, step);
-    if (piece.failed) telling.text.failed = true;
-    lh_tell(&telling, (lh_form)step->form, piece.bytes, piece.n,
-            tree->folds->folder.tree->steps[step->step].phrase);
+    if (piece.failed) printer.text.failed = true;
+    lh_print_step(&printer, (lh_form)step->form, piece.bytes, piece.n,
+                  tree->folds->folder.tree->steps[step->step].phrase);
     lh_text_free(&piece);
   }
   lh_free(chain);
-  return lh_text_finish(&telling.text);
+  return lh_text_finish(&printer.text);
 }
 
 /* Returns the step above the topmost start that does not name its holder, as lh_path_through.
@@ -140,8 +140,8 @@ static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member)
 
 /* `snapshot` has paths of its own but shares its classes with the original, whose folds are put
 ** aside meanwhile. */
-static bool tell_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
-                           lh_merged_paths *merged) {
+static bool set_elsewhere(const lh_snapshot *snapshot, const lh_id *ids, size_t n,
+                          lh_merged_paths *merged) {
   lh_step_tree tree = {0};
   lh_merged_paths found = {0};
   lh_folds *folds = snapshot->classes->folds;
@@ -189,7 +189,7 @@ static bool find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   ok = lh_search_paths(&search);
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (of->is_member[id] && without.distance[id] != LH_UNREACHED) ids[n_ids++] = id;
-  ok = ok && (n_ids == 0 || tell_elsewhere(&without, ids, n_ids, merged));
+  ok = ok && (n_ids == 0 || set_elsewhere(&without, ids, n_ids, merged));
 out:
   lh_steps_free(without.steps);
   LH_FREE_ALL(is_last, without.distance, without.parent, without.parent_edge, without.named_by,
@@ -291,7 +291,7 @@ static size_t rows_more(const writing *w, const draft *d) {
   return (d->n_below > 0) + (size_t)(w->drafts[d->above].n_hidden != 1);
 }
 
-static void show(writing *w, draft *d) {
+static void show_draft(writing *w, draft *d) {
   d->shown = true;
   d->n_hidden = d->n_below;
   if (d->first > 0) w->drafts[d->above].n_hidden--;
@@ -303,7 +303,7 @@ static void show_single(writing *w) {
     draft *d = &w->drafts[i];
     if (!d->shown && d->n_below == 0 && w->drafts[d->above].shown &&
         w->drafts[d->above].n_hidden == 1)
-      show(w, d);
+      show_draft(w, d);
   }
 }
 
@@ -314,12 +314,12 @@ static bool choose_rows(writing *w, size_t limit) {
   for (uint32_t i = 0; i < w->n_drafts; i++) order[i] = i;
   qsort_r(order, w->n_drafts, sizeof *order, compare_drafts, w);
   size_t n = rows_more(w, &w->drafts[0]);
-  show(w, &w->drafts[0]);
+  show_draft(w, &w->drafts[0]);
   for (size_t i = 1; i < w->n_drafts; i++) {
     draft *d = &w->drafts[order[i]];
     n += rows_more(w, d);
     if (limit > 0 && n > limit) break;
-    show(w, d);
+    show_draft(w, d);
   }
   show_single(w);
   lh_free(order);

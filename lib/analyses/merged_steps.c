@@ -148,27 +148,27 @@ void lh_free_step_tree(lh_step_tree *t) {
 ** are followed again: rarely, and at most once for each level (256). 1 byte an object, 8 for
 ** each retained one. */
 
-enum { NO_STEP = UINT32_MAX, WAITS = 2 /* goes[id]: in the queue */ };
+enum { NO_STEP = UINT32_MAX, WAITS = 2 /* is_freed[id]: in the queue */ };
 
 typedef struct dividing {
   const lh_snapshot *snapshot;
   lh_step_tree *tree;
-  lh_going going;
+  lh_freed_set freed;
   lh_id *queue; /* a ring; an object is in it once at most */
   size_t first, n;
 } dividing;
 
 static void put_in_queue(dividing *d, lh_id id) {
-  if (d->going.goes[id] == WAITS) return;
-  d->going.goes[id] = WAITS;
-  d->queue[(d->first + d->n++) % d->going.n] = id;
+  if (d->freed.is_freed[id] == WAITS) return;
+  d->freed.is_freed[id] = WAITS;
+  d->queue[(d->first + d->n++) % d->freed.n] = id;
 }
 
 static lh_id take_from_queue(dividing *d) {
   lh_id id = d->queue[d->first];
-  d->first = (d->first + 1) % d->going.n;
+  d->first = (d->first + 1) % d->freed.n;
   d->n--;
-  d->going.goes[id] = 1;
+  d->freed.is_freed[id] = 1;
   return id;
 }
 
@@ -187,18 +187,18 @@ static uint32_t meeting_of(const lh_step_tree *t, uint32_t a, uint32_t b) {
 static void meet(dividing *d, uint32_t step, lh_id id) {
   lh_step_tree *t = d->tree;
   uint32_t before = t->of[id];
-  if (!d->going.goes[id] || t->is_member[id] || before == step || before == 0) return;
+  if (!d->freed.is_freed[id] || t->is_member[id] || before == step || before == 0) return;
   t->of[id] = before == NO_STEP ? step : meeting_of(t, before, step);
   if (t->of[id] != before) put_in_queue(d, id);
 }
 
 static void meet_all(dividing *d) {
   const lh_snapshot *s = d->snapshot;
-  for (size_t i = 0; i < d->going.n; i++) {
-    if (i >= d->going.n_members)
-      d->tree->of[d->going.list[i]] = NO_STEP;
+  for (size_t i = 0; i < d->freed.n; i++) {
+    if (i >= d->freed.n_members)
+      d->tree->of[d->freed.list[i]] = NO_STEP;
     else
-      put_in_queue(d, d->going.list[i]);
+      put_in_queue(d, d->freed.list[i]);
   }
   while (d->n > 0) {
     lh_id id = take_from_queue(d);
@@ -209,20 +209,20 @@ static void meet_all(dividing *d) {
 
 static void sum_up_bytes(dividing *d) {
   lh_merged_step *list = d->tree->list;
-  for (size_t i = 0; i < d->going.n; i++)
-    list[d->tree->of[d->going.list[i]]].bytes += lh_shallow_bytes(d->snapshot, d->going.list[i]);
+  for (size_t i = 0; i < d->freed.n; i++)
+    list[d->tree->of[d->freed.list[i]]].bytes += lh_shallow_bytes(d->snapshot, d->freed.list[i]);
   for (size_t i = d->tree->n; i-- > 1;) list[list[i].above].bytes += list[i].bytes;
 }
 
 bool lh_divide_retained(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id *ids,
                         size_t n_ids) {
   dividing d = {.snapshot = snapshot, .tree = t};
-  bool ok = lh_find_going(&d.going, snapshot, ids, n_ids);
-  if (ok) d.queue = lh_alloc(d.going.n, sizeof *d.queue);
+  bool ok = lh_find_freed(&d.freed, snapshot, ids, n_ids);
+  if (ok) d.queue = lh_alloc(d.freed.n, sizeof *d.queue);
   ok = ok && d.queue;
   if (ok) meet_all(&d);
   if (ok) sum_up_bytes(&d);
   lh_free(d.queue);
-  lh_going_free(&d.going);
+  lh_freed_set_free(&d.freed);
   return ok;
 }

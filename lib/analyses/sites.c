@@ -1,7 +1,7 @@
 /*
 ** sites.c - Ranks the allocation sites of a tracked program.
-** A site may retain more than its objects dominate one by one (union.c). Sites without live objects
-** have no row: a site takes 5 bytes in a file, but a row takes 136.
+** A site may retain more than its objects dominate one by one (retained_sets.c). Sites without live
+** objects have no row: a site takes 5 bytes in a file, but a row takes 136.
 */
 #include "analyses.h"
 
@@ -64,7 +64,7 @@ static uint64_t key_of(const lh_site_row *row, const lh_top_query *query) {
 }
 
 /* The row of unknown sites comes last. */
-static int compare_rows(const void *left, const void *right, void *payload) {
+static int compare_site_rows(const void *left, const void *right, void *payload) {
   const lh_site_row *a = left, *b = right;
   return LH_LESS(a->site == 0, b->site == 0) ?: LH_MORE(key_of(a, payload), key_of(b, payload)) ?:
          LH_LESS(a->site, b->site);
@@ -79,10 +79,11 @@ static void finish_rows(counting *c) {
     row->objects = (uint64_t)(c->scaled[at][0] + 0.5);
     row->shallow_bytes = (uint64_t)(c->scaled[at][1] + 0.5);
   }
-  if (c->n_rows > 1) qsort_r(c->rows, c->n_rows, sizeof *c->rows, compare_rows, (void *)c->query);
+  if (c->n_rows > 1)
+    qsort_r(c->rows, c->n_rows, sizeof *c->rows, compare_site_rows, (void *)c->query);
 }
 
-static bool make_rows(counting *c) {
+static bool make_site_rows(counting *c) {
   size_t n_sites = (size_t)lh_n_sites(c->sites) + 1, n_objects = (size_t)c->snapshot->n + 1;
   bool is_sampled = lh_snapshot_tracking(c->snapshot)->sample_bytes > 0;
   c->row_of = lh_alloc(n_sites, sizeof *c->row_of);
@@ -114,7 +115,7 @@ int lh_top_sites(lh_snapshot *snapshot, const lh_top_query *query, lh_site_row *
     return lh_fail(error, LH_ENOTFOUND,
                    "there are no sites: the program was not tracked (heap.track)");
   int code = lh_find_history(snapshot, &c.history, error);
-  bool ok = !code && make_rows(&c);
+  bool ok = !code && make_site_rows(&c);
   if (ok) *rows = c.rows;
   if (ok) *n = c.n_rows;
   if (!ok) lh_free(c.rows);

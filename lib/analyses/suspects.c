@@ -59,8 +59,8 @@ static bool are_few(const lh_snapshot *snapshot, const lh_accumulated *few) {
   return few->objects <= FEW || !snapshot->classes->list[few->class_index].specific;
 }
 
-static bool tells_more(const lh_snapshot *snapshot, const lh_accumulated *many,
-                       const lh_accumulated *few) {
+static bool says_more(const lh_snapshot *snapshot, const lh_accumulated *many,
+                      const lh_accumulated *few) {
   return snapshot->classes->list[many->class_index].visible.type != LH_TYPE_STRING &&
          many->objects >= MANY_MORE * few->objects &&
          (double)many->bytes >= LH_GOES_ON * (double)few->bytes;
@@ -83,7 +83,7 @@ static bool gather(search *s, lh_suspect *suspect) {
     *here = *below;
     *below = swap;
     if (here->n_rows == 0 || (double)here->rows[0].bytes < LH_GOES_ON * (double)few.bytes) break;
-    if (tells_more(s->snapshot, &here->rows[0], &suspect->accumulated[0]))
+    if (says_more(s->snapshot, &here->rows[0], &suspect->accumulated[0]))
       keep_classes(suspect, here);
   }
   return true;
@@ -97,7 +97,7 @@ static bool add_suspect(search *s, const lh_suspect *suspect) {
 }
 
 /* `rest`: bytes of the place itself and of its small children, which are s->here.ids. */
-static bool tell_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
+static bool judge_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t rest) {
   lh_suspect suspect = {.kind = LH_SUSPECT_ITSELF, .id = id, .bytes = rest};
   if (extent->members >= LH_LEAST_CLUSTER) {
     suspect.kind = extent->branches ? LH_SUSPECT_TREE : LH_SUSPECT_LIST;
@@ -118,7 +118,7 @@ static bool tell_suspect(search *s, lh_id id, const lh_extent *extent, uint64_t 
 /* Looks at a place that retains enough: pushes its big children, reports the place, or both. */
 static bool look_at_object(search *s, lh_id id) {
   uint64_t least = s->suspects->least_bytes, rest = retained(s, id), biggest = 0;
-  bool plumbing = lh_is_plumbing(s->snapshot, id);
+  bool plumbing = lh_is_runtime_object(s->snapshot, id);
   if (s->luaheap[id]) return true;
   lh_extent extent = lh_extent_of(&s->here, id);
   size_t n_small = 0;
@@ -140,7 +140,7 @@ static bool look_at_object(search *s, lh_id id) {
   if (rest < least || id == LH_ROOT || lh_is_own(s->snapshot, id) ||
       (!plumbing && (double)biggest >= LH_GOES_ON * (double)retained(s, id)))
     return true;
-  return tell_suspect(s, id, &extent, rest);
+  return judge_suspect(s, id, &extent, rest);
 }
 
 static bool find_heads(search *s) {

@@ -1,7 +1,7 @@
 /*
 ** thread_groups.c - Groups threads by where they stand.
 ** Threads are in one group if status, class and frames agree; without frames, the class names the
-** function. The retained bytes of a group are a union (union.c).
+** function. The retained bytes of a group are a union (retained_sets.c).
 */
 #include "analyses.h"
 
@@ -25,7 +25,7 @@ static uint64_t code_of(const lh_snapshot *snapshot, lh_value function) {
   return closure.as.closure.is_c ? closure.as.closure.function : closure.as.closure.proto;
 }
 
-static uint32_t key_of(grouping *g, lh_id id, const lh_object *thread) {
+static uint32_t group_key(grouping *g, lh_id id, const lh_object *thread) {
   lh_text key = {0};
   lh_edges it;
   lh_frame frame;
@@ -42,7 +42,7 @@ static bool add_to_group(grouping *g, lh_id id) {
   lh_thread_groups *out = g->out;
   lh_object thread;
   lh_object_at(g->snapshot, id, &thread);
-  uint32_t number = key_of(g, id, &thread);
+  uint32_t number = group_key(g, id, &thread);
   if (number == LH_NO_NUMBER) return false;
   if (number == out->n) {
     if (!lh_grow(&out->list, out->n, &g->capacity, sizeof *out->list)) return false;

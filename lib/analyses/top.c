@@ -1,7 +1,7 @@
 /*
 ** top.c - Ranks the biggest classes and objects.
-** A class has cheap bounds of its retained bytes (union.c), mostly equal ones. Classes are made
-** exact in the order of their upper bounds, until the next bound is below the worst row kept.
+** A class has cheap bounds of its retained bytes (retained_sets.c), mostly equal ones. Classes are
+** made exact in the order of their upper bounds, until the next bound is below the worst row kept.
 */
 #include "analyses.h"
 

@@ -103,7 +103,7 @@ static void mark_metatables(wasted *w) {
 
 static bool is_small(const wasted *w, lh_id id, const table_waste *waste) {
   return waste->used <= 1 && !(w->kinds[id] & MARKED) &&
-         lh_metatable_of(w->snapshot, id) == LH_NO_OBJECT && !lh_is_plumbing(w->snapshot, id);
+         lh_metatable_of(w->snapshot, id) == LH_NO_OBJECT && !lh_is_runtime_object(w->snapshot, id);
 }
 
 static void find_table_waste(wasted *w) {
@@ -191,7 +191,7 @@ static lh_id *place_of_original(const lh_snapshot *snapshot, lh_id id, uint64_t 
   }
 }
 
-/* Until tell_originals, original[id] is the index of the original in the map. */
+/* Until set_originals, original[id] is the index of the original in the map. */
 static bool find_originals(wasted *w, lh_map *originals) {
   uint64_t hash, seed = lh_random_seed();
   for (lh_id id = 1; id <= w->snapshot->n; id++) {
@@ -204,7 +204,7 @@ static bool find_originals(wasted *w, lh_map *originals) {
   return true;
 }
 
-static void tell_originals(wasted *w, const lh_map *originals) {
+static void set_originals(wasted *w, const lh_map *originals) {
   for (lh_id id = 1; id <= w->snapshot->n; id++) {
     if (w->original[id] == LH_NO_OBJECT) continue;
     lh_id original = originals->values[w->original[id]];
@@ -221,7 +221,7 @@ static void tell_originals(wasted *w, const lh_map *originals) {
 static bool find_twins(wasted *w) {
   lh_map originals = {0};
   bool ok = find_originals(w, &originals);
-  if (ok) tell_originals(w, &originals);
+  if (ok) set_originals(w, &originals);
   lh_map_free(&originals);
   return ok;
 }

@@ -49,8 +49,8 @@ lh_id_range lh_younger_than(const lh_snapshot *s, lh_list list, uint32_t mark) {
   return (lh_id_range){first, mark < s->n_marks ? s->mark_ids[mark][list] : first};
 }
 
-lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier, uint32_t mark,
-                      uint32_t *distance) {
+lh_id lh_find_in_earlier(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
+                         uint32_t mark, uint32_t *distance) {
   lh_list list = lh_list_of(later, id);
   if (list == LH_LIST_FIXEDGC || (list <= LH_LIST_FINOBJ && is_older(later, id, list, mark)))
     return same_place(later, id, earlier, distance);
@@ -87,10 +87,10 @@ bool lh_is_new(lh_window *w, lh_id id) {
   if (list == LH_LIST_FIXEDGC) return false;
   bool has_age = list <= LH_LIST_FINOBJ;
   if (has_age && is_older(w->c, id, list, w->since)) return false;
-  if (lh_earlier_self(w->c, id, w->a, w->since, &w->from_a) != LH_NO_OBJECT) return false;
+  if (lh_find_in_earlier(w->c, id, w->a, w->since, &w->from_a) != LH_NO_OBJECT) return false;
   if (has_age && is_older(w->c, id, list, w->until)) return true;
   /* It looks younger than the window, but may be a revived object of b. */
-  if (w->b) return lh_earlier_self(w->c, id, w->b, w->until, &w->from_b) != LH_NO_OBJECT;
+  if (w->b) return lh_find_in_earlier(w->c, id, w->b, w->until, &w->from_b) != LH_NO_OBJECT;
   return list == LH_LIST_TOBEFNZ; /* an object without age is new: a does not have it */
 }
 
@@ -101,8 +101,8 @@ lh_id lh_same_object(const lh_snapshot *snapshot, lh_id id, const lh_snapshot *o
   if (!lh_find_own_mark(is_later ? snapshot : other, is_later ? other : snapshot, &mark))
     return LH_NO_OBJECT;
   if (id == LH_ROOT || id > snapshot->n || lh_is_dead(snapshot, id)) return LH_NO_OBJECT;
-  if (!is_later) return lh_earlier_self(snapshot, id, other, mark, &distance);
+  if (!is_later) return lh_find_in_earlier(snapshot, id, other, mark, &distance);
   lh_id found = lh_find_address(other, lh_address_of(snapshot, id));
   if (found == LH_NO_OBJECT || lh_is_dead(other, found)) return LH_NO_OBJECT;
-  return lh_earlier_self(other, found, snapshot, mark, &distance) == id ? found : LH_NO_OBJECT;
+  return lh_find_in_earlier(other, found, snapshot, mark, &distance) == id ? found : LH_NO_OBJECT;
 }

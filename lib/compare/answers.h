@@ -72,7 +72,7 @@ typedef struct lh_class_change {
 typedef struct lh_diff {
   bool same_state;                   /* false: different states, compared by class only */
   uint64_t objects, shallow_bytes;   /* new and still reachable */
-  lh_count passed_as_old[2];         /* lh_passed_as_old of a and b in c, or of marks */
+  lh_count possibly_newer[2];        /* lh_possibly_newer of a and b in c, or of marks */
   uint64_t left_objects, left_bytes; /* luaheap's own, and of the call heap.snapshot; not counted
                                         above */
   uint64_t retained_bytes;           /* of all new objects together; 0 for lh_diff_history */
@@ -185,15 +185,15 @@ int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error);
 int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error);
 
 /* Tells whether a leak is fixed, by rows with a tenth or more of the greatest growth. */
-typedef struct lh_answer {
+typedef struct lh_fix_verdict {
   bool is_fixed; /* some row stopped growing; none grows still, and none of its class newly */
   const lh_growth_row *no_longer; /* the greatest row of each kind; NULL: none */
   const lh_growth_row *still;
   const lh_growth_row *now; /* prefers the class of no_longer, which may have moved */
-} lh_answer;
+} lh_fix_verdict;
 
 /* O(rows). */
-void lh_answer_of(const lh_growth *growth, lh_answer *answer);
+void lh_judge_fix(const lh_growth *growth, lh_fix_verdict *answer);
 
 /* A folded path, and what only its objects retain. Top parts are globals, modules, registry
 ** entries, threads and the like; _G, package.loaded and the registry belong to the whole. No byte

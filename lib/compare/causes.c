@@ -11,7 +11,7 @@ typedef struct causes {
   uint64_t n;
 } causes;
 
-static int compare_rows(const void *left, const void *right) {
+static int compare_caused(const void *left, const void *right) {
   const lh_caused *a = left, *b = right;
   return LH_MORE(a->bytes, b->bytes) ?: LH_LESS(a->number, b->number);
 }
@@ -43,7 +43,7 @@ bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n) {
   causes c = {.tree = tree};
   bool ok = true;
   for (size_t i = 0; i < n; i++) rows[i].number = i;
-  if (n > 1) qsort(rows, n, sizeof *rows, compare_rows);
+  if (n > 1) qsort(rows, n, sizeof *rows, compare_caused);
   for (size_t i = 0; ok && i < n; i++) {
     uint32_t cause = find_cause(&c, rows[i].place);
     if (cause == LH_NO_NUMBER) {

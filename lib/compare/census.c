@@ -219,7 +219,7 @@ static bool make_room_for_vertex(census *c, uint32_t vertex) {
   return true;
 }
 
-static void count(lh_census_count *count, uint64_t bytes, uint64_t entries) {
+static void add_to_count(lh_census_count *count, uint64_t bytes, uint64_t entries) {
   count->objects++;
   count->bytes += bytes;
   count->entries += entries;
@@ -229,9 +229,9 @@ static bool count_object(census *c, lh_id id) {
   uint64_t bytes = lh_shallow_bytes(c->snapshot, id);
   uint64_t entries = lh_lasting_entries(c->snapshot, id);
   if (!make_room_for_vertex(c, c->vertex[id])) return false;
-  count(&c->counts->of_vertex[c->vertex[id]], bytes, entries);
-  count(&c->counts->of_class[c->row_of[lh_class_of(c->snapshot, id)]], bytes, entries);
-  count(&c->counts->whole, bytes, entries);
+  add_to_count(&c->counts->of_vertex[c->vertex[id]], bytes, entries);
+  add_to_count(&c->counts->of_class[c->row_of[lh_class_of(c->snapshot, id)]], bytes, entries);
+  add_to_count(&c->counts->whole, bytes, entries);
   return true;
 }
 
@@ -257,7 +257,7 @@ static bool add_to_vertex(census *c, lh_id id) {
 static bool map_classes(census *c) {
   lh_known_classes *known = &c->ladder->known;
   c->row_of = lh_alloc(lh_class_count(c->snapshot), sizeof *c->row_of);
-  if (!c->row_of || !lh_know_classes(known, c->snapshot, c->row_of)) return false;
+  if (!c->row_of || !lh_register_classes(known, c->snapshot, c->row_of)) return false;
   c->counts->n_classes = known->n;
   c->counts->of_class = lh_alloc_zeroed(known->n, sizeof *c->counts->of_class);
   return c->counts->of_class != NULL;
@@ -295,7 +295,7 @@ static bool name_places(census *c) {
   lh_folder *folder = &c->folds->folder;
   for (size_t i = 0; i < c->place_of.n; i++) {
     uint32_t spot = (uint32_t)(c->place_of.keys[2 * i] >> 1);
-    uint32_t own = lh_place_with_keys(folder, &c->folds->met, c->folds->spots[spot].state);
+    uint32_t own = lh_place_with_keys(folder, &c->folds->seen_keys, c->folds->spots[spot].state);
     if (own == LH_NO_NUMBER) return false;
     uint32_t name = lh_place_copy(&ladder->tree, folder->tree, own, 0);
     if (!name_place(ladder, &ladder->places[c->place_of.values[i]], name)) return false;
@@ -339,7 +339,7 @@ void lh_ladder_free(lh_ladder *ladder) {
   lh_place_tree_free(&ladder->tree);
   LH_FREE_MAPS(&ladder->differing, &ladder->text_of, &ladder->place_by_words, &ladder->container_at,
                &ladder->is_taken, &ladder->name_of);
-  lh_known_free(&ladder->known);
+  lh_known_classes_free(&ladder->known);
   lh_strings_free(&ladder->texts);
   LH_FREE_ALL(ladder->snapshots, ladder->places, ladder->containers, ladder->sightings, ladder);
 }

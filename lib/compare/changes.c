@@ -15,7 +15,7 @@ static bool know_all(rows *r, const lh_snapshot *const at[3], lh_known_classes *
   for (int i = 0; i < 3; i++) {
     if (!at[i]) continue;
     r->of[i] = lh_alloc(lh_class_count(at[i]), sizeof **r->of);
-    if (!r->of[i] || !lh_know_classes(known, at[i], r->of[i])) return false;
+    if (!r->of[i] || !lh_register_classes(known, at[i], r->of[i])) return false;
   }
   return true;
 }
@@ -47,7 +47,7 @@ static bool make_change_rows(rows *r, const lh_snapshot *const at[3], lh_whole_d
   ok =
       ok && row_of && r->list && lh_label_classes(&known, whole->visible.same_state, row_of, &r->n);
   if (ok) add_up_classes(r, at, &known, row_of);
-  lh_known_free(&known);
+  lh_known_classes_free(&known);
   lh_free(row_of);
   return ok;
 }
@@ -62,11 +62,11 @@ static void count_appeared(rows *r, lh_window *w) {
 static lh_id later_self(lh_window *w, lh_id id) {
   lh_id found = lh_find_header(w->c, lh_address_of(w->a, id));
   if (found == LH_NO_OBJECT) return found;
-  return lh_earlier_self(w->c, found, w->a, w->since, &w->from_a) == id ? found : LH_NO_OBJECT;
+  return lh_find_in_earlier(w->c, found, w->a, w->since, &w->from_a) == id ? found : LH_NO_OBJECT;
 }
 
 /* Counts objects that are reachable in a, and garbage or absent in c. */
-static void count_gone(rows *r, lh_window *w, lh_diff *diff) {
+static void count_freed(rows *r, lh_window *w, lh_diff *diff) {
   lh_id call[2];
   lh_find_call(w->a, call);
   for (lh_id id = 1; id <= w->a->n; id++) {
@@ -111,7 +111,7 @@ int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapsho
     gone.b = b;
     lh_find_call(c, appeared.call);
     count_appeared(&r, &appeared);
-    count_gone(&r, &gone, diff);
+    count_freed(&r, &gone, diff);
   }
   if (ok) {
     drop_empty(&r);

@@ -1,15 +1,15 @@
 /*
 ** compare.h - Private declarations for the comparison of snapshots.
 ** Two or three snapshots of one process, or the marks in one snapshot:
-**     matched.c  where a mark would be that a later snapshot lacks
-**     age.c      new and equal objects
-**     groups.c   new objects by place
-**     joint.c    holders that share new objects
-**     made.c     objects allocated at the sites of new objects
-**     grown.c    containers
-**     changes.c  classes
-**     strings.c  strings by content
-**     diff.c     the whole diff
+**     matched.c            where a mark would be that a later snapshot lacks
+**     age.c                new and equal objects
+**     groups.c             new objects by place
+**     shared_holders.c     holders that share new objects
+**     allocation_counts.c  objects allocated at the sites of new objects
+**     grown.c              containers
+**     changes.c            classes
+**     strings.c            strings by content
+**     diff.c               the whole diff
 ** Any number of snapshots, of one process or several:
 **     census.c   counts by class and place, as a tree
 **     containers.c  equal containers that have several paths
@@ -48,8 +48,8 @@ typedef struct lh_known_classes {
 
 /* Adds the classes of a snapshot, and stores the number of each. A function may have another name
 ** in another snapshot, if the code that names it was freed. False: out of memory. */
-bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of);
-void lh_known_free(lh_known_classes *known);
+bool lh_register_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of);
+void lh_known_classes_free(lh_known_classes *known);
 
 /* Stores the row of each known class: its own if `exact`, else that of all classes that are equal
 ** in other builds. False: out of memory. */
@@ -71,7 +71,7 @@ typedef struct lh_window {
   lh_id_range allocated[2]; /* on allgc and finobj: younger than `since`; if `a` is NULL,
                                lh_objects_in, and no marks are used */
   lh_id call[2];            /* in c: lh_find_call */
-  uint32_t from_a, from_b;  /* distances of lh_earlier_self */
+  uint32_t from_a, from_b;  /* distances of lh_find_in_earlier */
 } lh_window;
 
 /* Finds the arguments of the call heap.snapshot(name, options) that took the snapshot, if only the
@@ -87,8 +87,8 @@ bool lh_is_new(lh_window *window, lh_id id);
 /* Returns object `id` of `later` in `earlier`, whose mark has that index in `later`; or
 ** LH_NO_OBJECT. An object younger than the mark is another one, even at the same address.
 ** *distance: the difference of ids that the last call found, which saves a search; at first 0. */
-lh_id lh_earlier_self(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier, uint32_t mark,
-                      uint32_t *distance);
+lh_id lh_find_in_earlier(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
+                         uint32_t mark, uint32_t *distance);
 
 /* ==================================================================================== */
 
@@ -100,10 +100,10 @@ int lh_fail_order(lh_error *error, const char *earlier, const char *later);
 /* A diff with its texts. */
 typedef struct lh_whole_diff {
   lh_diff visible;
-  lh_strings paths; /* of groups */
-  lh_print *places; /* of groups, by lh_diff_group.place */
-  lh_told told;     /* what their numbers count, with `places` as rows */
-  uint32_t *alike;  /* by place: the place that counts it, or itself */
+  lh_strings paths;          /* of groups */
+  lh_print *places;          /* of groups, by lh_diff_group.place */
+  lh_counted_places counted; /* what their numbers count, with `places` as rows */
+  uint32_t *alike;           /* by place: the place that counts it, or itself */
   size_t n_places;
   lh_strings names; /* of classes */
 } lh_whole_diff;
@@ -126,7 +126,7 @@ typedef struct lh_grouping {
   size_t n_holders;
   lh_places places;
   size_t n_groups;       /* equals the number of places of tops, which come first */
-  lh_diff_group *groups; /* joint.c changes held_by and sets also_held_by */
+  lh_diff_group *groups; /* shared_holders.c changes held_by and sets also_held_by */
   uint64_t *n_tops_at;   /* by group */
   uint32_t *into;        /* by group: the group that counts it, or itself */
   uint32_t *alike;       /* by group: the group of the same objects, or itself */
@@ -151,16 +151,17 @@ bool lh_join_holders(lh_grouping *g);
 ** of memory. A numeric key counts as any key, so the record is not read. */
 uint32_t lh_state_behind(lh_folds *folds, lh_id id, uint32_t e);
 
-/* made.c: counts the objects made at the groups' sites from a to the end of the window (b, or else
-** c), and how many stay. a NULL: since tracking began, and all reachable objects of c stay,
-** whatever new_ones says. */
-int lh_diff_made(const lh_window *window, const uint8_t *new_ones, lh_diff *diff, lh_error *error);
+/* allocation_counts.c: counts the objects made at the groups' sites from a to the end of the window
+** (b, or else c), and how many stay. a NULL: since tracking began, and all reachable objects of c
+** stay, whatever new_ones says. */
+int lh_diff_allocations(const lh_window *window, const uint8_t *new_ones, lh_diff *diff,
+                        lh_error *error);
 
 /* grown.c: sets `grown`; analyses a and b if weak tables grew. a_in_c: index of a's mark in c. */
 typedef struct lh_three {
   lh_snapshot *a, *b, *c;
   uint32_t a_in_c, b_in_c, a_in_b;
-  uint32_t from_b_to_c, from_a_to_b; /* distances of lh_earlier_self */
+  uint32_t from_b_to_c, from_a_to_b; /* distances of lh_find_in_earlier */
 } lh_three;
 
 int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error);

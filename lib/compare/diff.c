@@ -17,7 +17,7 @@ void lh_diff_free(lh_diff *diff) {
   LH_FREE_ALL(diff->groups, diff->grown, diff->classes);
   lh_strings_free(&((lh_whole_diff *)diff)->paths);
   lh_strings_free(&((lh_whole_diff *)diff)->names);
-  lh_told_free(&((lh_whole_diff *)diff)->told);
+  lh_counted_places_free(&((lh_whole_diff *)diff)->counted);
   LH_FREE_ALL(((lh_whole_diff *)diff)->places, ((lh_whole_diff *)diff)->alike, diff);
 }
 
@@ -123,10 +123,10 @@ static uint8_t *find_new(lh_snapshot *c, const lh_window *window, lh_diff *diff)
 static int add_groups(lh_snapshot *c, const lh_window *window, const uint8_t *new_ones,
                       lh_diff *diff, lh_error *error) {
   int code = lh_diff_groups(c, new_ones, true, (lh_whole_diff *)diff, error);
-  return !code && window->a ? lh_diff_made(window, new_ones, diff, error) : code;
+  return !code && window->a ? lh_diff_allocations(window, new_ones, diff, error) : code;
 }
 
-static int prepare(lh_snapshot *snapshot, lh_error *error) {
+static int prepare_snapshot(lh_snapshot *snapshot, lh_error *error) {
   int code = lh_analyse(snapshot, error);
   return code ? code : lh_classify(snapshot, error);
 }
@@ -164,7 +164,8 @@ static int list_places(side *s) {
 
 static bool prepare_side(void *data, uint32_t i) {
   side *s = (side *)data + i;
-  if (s->snapshot) s->code = s->is_whole ? prepare(s->snapshot, &s->error) : list_places(s);
+  if (s->snapshot)
+    s->code = s->is_whole ? prepare_snapshot(s->snapshot, &s->error) : list_places(s);
   return true;
 }
 
@@ -175,7 +176,7 @@ static int prepare_all(side sides[SIDES], lh_error *error) {
     side *s = &sides[i];
     s->is_dropped = s->snapshot && !s->is_whole && !s->snapshot->retained;
   }
-  (void)lh_for_each(sides[SIDE_C].snapshot->threads, SIDE_C, prepare_side, sides);
+  (void)lh_parallel_for(sides[SIDE_C].snapshot->threads, SIDE_C, prepare_side, sides);
   (void)prepare_side(sides, SIDE_C);
   for (int i = 0; i < SIDES; i++) {
     const side *s = &sides[order[i]];
@@ -214,9 +215,9 @@ static int find_marks(lh_three *t, lh_error *error) {
   return LH_OK;
 }
 
-static void add_up_alike(const lh_whole_diff *whole, lh_at_place *at) {
+static void add_up_alike(const lh_whole_diff *whole, lh_place_counts *at) {
   for (uint32_t i = 0; i < whole->n_places; i++) {
-    lh_at_place *to = &at[whole->alike[i]];
+    lh_place_counts *to = &at[whole->alike[i]];
     for (size_t k = 0; k < LH_SPANS && to != &at[i]; k++) to->objects[k] += at[i].objects[k];
     if (to != &at[i]) to->bytes += at[i].bytes;
   }
@@ -233,7 +234,7 @@ static uint64_t weight_of(const lh_diff_group *group) {
 
 /* What is counted at the places of groups. */
 typedef struct counts {
-  lh_at_place *at;
+  lh_place_counts *at;
   uint32_t *row_of; /* by spot */
   bool *is_vague;   /* by place */
 } counts;
@@ -246,7 +247,7 @@ static bool begin_counts(counts *c, const lh_whole_diff *whole, size_t n) {
 }
 
 static bool find_rows(counts *c, lh_whole_diff *whole, const lh_spot_numbers *numbers) {
-  if (!lh_rows_of_spots(&whole->told, numbers, c->row_of, c->is_vague)) return false;
+  if (!lh_rows_of_spots(&whole->counted, numbers, c->row_of, c->is_vague)) return false;
   for (uint32_t i = 0; i < whole->n_places; i++)
     if (c->is_vague[i]) c->is_vague[whole->alike[i]] = true;
   return true;
@@ -297,7 +298,7 @@ static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
 static int share_c_functions(lh_snapshot *const snapshots[3], lh_error *error) {
   for (int to = 0; to < 3; to++)
     for (int from = 0; from < 3; from++)
-      if (snapshots[to] && snapshots[from] && !lh_lend_c_functions(snapshots[from], snapshots[to]))
+      if (snapshots[to] && snapshots[from] && !lh_copy_c_functions(snapshots[from], snapshots[to]))
         return lh_fail_memory(error, "naming C functions");
   return LH_OK;
 }
@@ -328,8 +329,8 @@ static int compare_objects(lh_three *three, side sides[SIDES], lh_diff *diff, lh
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
     window.allocated[list] = lh_younger_than(c, list, window.since);
   lh_find_call(c, window.call);
-  diff->passed_as_old[0] = lh_passed_as_old(c, three->a_in_c);
-  if (b) diff->passed_as_old[1] = lh_passed_as_old(c, three->b_in_c);
+  diff->possibly_newer[0] = lh_possibly_newer(c, three->a_in_c);
+  if (b) diff->possibly_newer[1] = lh_possibly_newer(c, three->b_in_c);
   uint8_t *new_ones = find_new(c, &window, diff);
   int code = new_ones ? LH_OK : lh_fail_memory(error, "looking for new objects");
   if (!code && b) code = lh_diff_grown(three, diff, error);
@@ -340,7 +341,8 @@ static int compare_objects(lh_three *three, side sides[SIDES], lh_diff *diff, lh
   return code ? code : number_causes(c, diff, error);
 }
 
-static int compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff, lh_error *error) {
+static int compare_three(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff,
+                         lh_error *error) {
   uint64_t state_id = lh_snapshot_info(c)->state_id;
   lh_three three = {.a = a, .b = b, .c = c};
   int code = 0;
@@ -366,7 +368,7 @@ static int make(lh_diff **out, lh_error *error) {
   return whole ? 0 : lh_fail_memory(error, "comparing snapshots");
 }
 
-static int finish(int code, lh_diff **out) {
+static int finish_diff(int code, lh_diff **out) {
   if (code == 0) return 0;
   lh_diff_free(*out);
   *out = NULL;
@@ -376,13 +378,13 @@ static int finish(int code, lh_diff **out) {
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error) {
   int code = make(out, error);
-  return finish(code ? code : compare(a, b, c, *out, error), out);
+  return finish_diff(code ? code : compare_three(a, b, c, *out, error), out);
 }
 
 static int begin_one(lh_snapshot *snapshot, lh_window *window, lh_diff **out, lh_error *error) {
   *out = NULL;
   window->c = snapshot;
-  int code = prepare(snapshot, error);
+  int code = prepare_snapshot(snapshot, error);
   if (!code) lh_find_call(snapshot, window->call);
   if (!code) code = make(out, error);
   if (!code) (*out)->same_state = true;
@@ -397,7 +399,7 @@ int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out,
   if (!code && !new_ones) code = lh_fail_memory(error, "looking for new objects");
   if (!code) code = add_groups(snapshot, &window, new_ones, *out, error);
   lh_free(new_ones);
-  return finish(code ? code : number_causes(snapshot, *out, error), out);
+  return finish_diff(code ? code : number_causes(snapshot, *out, error), out);
 }
 
 int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, lh_diff **out,
@@ -412,10 +414,10 @@ int lh_diff_marks(lh_snapshot *snapshot, const char *since, const char *until, l
   lh_interval interval = {
       .since = lh_mark_position(snapshot, first),
       .until = until ? lh_mark_position(snapshot, last) : lh_position_count(snapshot)};
-  lh_count passed[2] = {lh_passed_as_old(snapshot, first)};
-  if (until) passed[1] = lh_passed_as_old(snapshot, last);
+  lh_count passed[2] = {lh_possibly_newer(snapshot, first)};
+  if (until) passed[1] = lh_possibly_newer(snapshot, last);
   int code = lh_diff_interval(snapshot, interval, out, error);
-  if (!code) memcpy((*out)->passed_as_old, passed, sizeof passed);
+  if (!code) memcpy((*out)->possibly_newer, passed, sizeof passed);
   return code;
 }
 
@@ -433,7 +435,7 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
 
 /* At the places of the rows, and at all like places. */
 static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
-                      lh_at_place *at, lh_error *error) {
+                      lh_place_counts *at, lh_error *error) {
   lh_diff *diff = &whole->visible;
   size_t n = whole->n_places;
   int code = lh_count_at_places(snapshot, (const lh_print *)whole->places, n, span_of, at, error);
@@ -442,12 +444,12 @@ static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_di
   for (size_t i = 0; i < diff->n_groups; i++)
     memcpy(diff->groups[i].type_ages, at[diff->groups[i].place].objects,
            sizeof diff->groups[i].type_ages);
-  code = lh_count_in_rows(&whole->told, snapshot, span_of, at, n, error);
+  code = lh_count_in_rows(&whole->counted, snapshot, span_of, at, n, error);
   if (code) return code;
   add_up_alike(whole, at);
   for (size_t i = 0; i < diff->n_groups; i++) {
     lh_diff_group *group = &diff->groups[i];
-    const lh_at_place *found = &at[group->place];
+    const lh_place_counts *found = &at[group->place];
     memcpy(group->ages, found->objects, sizeof found->objects);
     group->bytes_of_all = found->bytes;
   }
@@ -456,7 +458,7 @@ static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_di
 
 static int count_ages(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_error *error) {
-  lh_at_place *at = lh_alloc(whole->n_places, sizeof *at);
+  lh_place_counts *at = lh_alloc(whole->n_places, sizeof *at);
   int code = at ? count_both(snapshot, span_of, whole, at, error)
                 : lh_fail_memory(error, "counting what is at a place");
   lh_free(at);
@@ -467,14 +469,14 @@ int lh_diff_history(lh_snapshot *snapshot, const lh_history *history, lh_diff **
                     lh_error *error) {
   lh_window window = {0};
   int code = begin_one(snapshot, &window, out, error);
-  if (code) return finish(code, out);
+  if (code) return finish_diff(code, out);
   uint8_t *new_ones = lh_alloc_zeroed((size_t)snapshot->n + 1, 1);
   if (!new_ones) code = lh_fail_memory(error, "looking for what stays");
   if (!code) flag_stayed(&window, history, new_ones);
   if (!code) code = lh_diff_groups(snapshot, new_ones, false, (lh_whole_diff *)*out, error);
-  if (!code) code = lh_diff_made(&window, new_ones, *out, error);
+  if (!code) code = lh_diff_allocations(&window, new_ones, *out, error);
   if (!code && (*out)->n_groups > 0)
     code = count_ages(snapshot, history->span_of, (lh_whole_diff *)*out, error);
   lh_free(new_ones);
-  return finish(code, out);
+  return finish_diff(code, out);
 }

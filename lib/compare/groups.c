@@ -178,12 +178,12 @@ static void set_printed(lh_grouping *g, lh_diff_group *group, uint32_t i) {
   group->printed_class = place->several ? UINT32_MAX : place->class_index;
 }
 
-static bool finish(lh_grouping *g, lh_whole_diff *whole) {
+static bool finish_groups(lh_grouping *g, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   lh_print *prints = lh_alloc(g->places.n, sizeof *prints);
   whole->places = lh_alloc(g->places.n, sizeof *whole->places);
   bool ok = prints && whole->places && lh_print_places(&g->places, prints, whole->places) &&
-            lh_tell_places(&g->places, &whole->told);
+            lh_list_counted_places(&g->places, &whole->counted);
   for (uint32_t i = 0; ok && i < g->n_groups; i++) {
     lh_diff_group *group = &g->groups[i];
     if (group->objects == 0) continue;
@@ -254,7 +254,7 @@ static bool make_groups(lh_grouping *g, const lh_id *ids, size_t n_ids, lh_whole
   for (size_t i = 0; ok && i < n_ids; i++) count_new(g, &m, ids[i]);
   ok = ok && !m.failed && name_groups(g, &m) &&
        lh_allocations_find(&m.allocations, &g->groups->allocated, sizeof *g->groups, g->n_groups) &&
-       finish(g, whole);
+       finish_groups(g, whole);
   lh_allocations_free(&m.allocations);
   lh_free(m.list);
   lh_map_free(&m.index);

@@ -37,13 +37,13 @@ static int measure_container(lh_three *t, lh_id id, lh_grown *out, bool *grown, 
   *grown = false;
   if (type != LH_TYPE_TABLE && type != LH_TYPE_THREAD) return LH_OK;
   if (!lh_is_reachable(t->c, id) || lh_is_own(t->c, id)) return LH_OK;
-  lh_id in_b = lh_earlier_self(t->c, id, t->b, t->b_in_c, &t->from_b_to_c);
+  lh_id in_b = lh_find_in_earlier(t->c, id, t->b, t->b_in_c, &t->from_b_to_c);
   if (in_b == LH_NO_OBJECT || lh_shallow_bytes(t->b, in_b) > lh_shallow_bytes(t->c, id))
     return LH_OK;
   if (lh_has_same_fields(t->b, in_b, t->c, id))
     return LH_OK; /* fast exit: most containers are
                                                                  unchanged */
-  lh_id in_a = lh_earlier_self(t->b, in_b, t->a, t->a_in_b, &t->from_a_to_b);
+  lh_id in_a = lh_find_in_earlier(t->b, in_b, t->a, t->a_in_b, &t->from_a_to_b);
   if (in_a == LH_NO_OBJECT) return LH_OK;
   const lh_snapshot *const at[3] = {t->a, t->b, t->c};
   const lh_id ids[3] = {in_a, in_b, id};
@@ -94,7 +94,7 @@ static const lh_edge *edge_to(chart *m, lh_id id) {
 }
 
 /* The text needs only the edges from the last one that starts a path anew. */
-static char *tell_path(chart *m, lh_id id, const char *place) {
+static char *container_path(chart *m, lh_id id, const char *place) {
   const lh_snapshot *c = m->snapshot;
   size_t n = 0;
   lh_path path = {0, NULL};
@@ -121,7 +121,7 @@ static char *tell_path(chart *m, lh_id id, const char *place) {
   return text;
 }
 
-static bool tell_container(chart *m, lh_grown *grown) {
+static bool describe_container(chart *m, lh_grown *grown) {
   const lh_snapshot *c = m->snapshot;
   const lh_place_tree *tree = m->folds->folder.tree;
   const lh_class_entry *class = lh_class_entry_of(c, grown->id);
@@ -131,17 +131,17 @@ static bool tell_container(chart *m, lh_grown *grown) {
   grown->place = lh_text_finish(&text);
   bool ok = grown->place && lh_fingerprint(class, c->classes->texts.texts[class->stable],
                                            tree->list[grown->at].identity, grown->fingerprint);
-  grown->held_by = ok ? tell_path(m, grown->id, grown->place) : NULL;
+  grown->held_by = ok ? container_path(m, grown->id, grown->place) : NULL;
   return grown->held_by != NULL;
 }
 
-static bool tell_all(const lh_snapshot *c, lh_diff *diff) {
+static bool describe_grown(const lh_snapshot *c, lh_diff *diff) {
   chart m = {.snapshot = c, .steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n};
   if (diff->n_grown == 0) return true;
   m.folds = lh_folds_of(c);
   m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
   bool ok = m.folds && m.index;
-  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = tell_container(&m, &diff->grown[i]);
+  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = describe_container(&m, &diff->grown[i]);
   LH_FREE_ALL(m.index, m.edges);
   return ok;
 }
@@ -158,7 +158,8 @@ int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error) {
       return lh_fail_memory(error, "listing containers");
     diff->grown[diff->n_grown++] = grown;
   }
-  if (!tell_all(three->c, diff)) return lh_fail_memory(error, "telling who holds the containers");
+  if (!describe_grown(three->c, diff))
+    return lh_fail_memory(error, "telling who holds the containers");
   if (diff->n_grown > 1) qsort(diff->grown, diff->n_grown, sizeof grown, compare_grown);
   return 0;
 }

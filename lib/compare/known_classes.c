@@ -74,7 +74,8 @@ static uint32_t find_known_class(lh_known_classes *known, const lh_class_entry *
   return found;
 }
 
-bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint32_t *number_of) {
+bool lh_register_classes(lh_known_classes *known, const lh_snapshot *snapshot,
+                         uint32_t *number_of) {
   size_t n_before = known->n;
   for (uint32_t i = 0; i < lh_class_count(snapshot); i++) {
     lh_class_entry entry = snapshot->classes->list[i];
@@ -85,7 +86,7 @@ bool lh_know_classes(lh_known_classes *known, const lh_snapshot *snapshot, uint3
   return true;
 }
 
-void lh_known_free(lh_known_classes *known) {
+void lh_known_classes_free(lh_known_classes *known) {
   lh_free(known->list);
   LH_FREE_MAPS(&known->by_identity, &known->by_code, &known->differing);
 }

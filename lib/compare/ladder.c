@@ -381,10 +381,10 @@ static const lh_growth_row *moved_to(const lh_growth *growth, const lh_growth_ro
   return NULL;
 }
 
-void lh_answer_of(const lh_growth *growth, lh_answer *answer) {
+void lh_judge_fix(const lh_growth *growth, lh_fix_verdict *answer) {
   enum { TENTH = 10 };
   uint64_t most = 0;
-  *answer = (lh_answer){.is_fixed = false};
+  *answer = (lh_fix_verdict){.is_fixed = false};
   for (size_t i = 0; i < growth->n_paths; i++) {
     uint64_t weight = weight_of(&growth->paths[i], growth->n_snapshots);
     if (weight > most) most = weight;

@@ -22,7 +22,7 @@
 
 /* ==== Same object? ================================================================== */
 
-static bool is_whole(const lh_object *string) {
+static bool is_whole_string(const lh_object *string) {
   return string->as.string.kept == string->as.string.length;
 }
 
@@ -40,8 +40,8 @@ static bool may_be_same_string(const lh_snapshot *a, const lh_object *x, const l
   uint64_t n = x->as.string.kept < y->as.string.kept ? x->as.string.kept : y->as.string.kept;
   if (x->shallow_bytes != y->shallow_bytes) return false;
   if (memcmp(x->as.string.bytes, y->as.string.bytes, n) != 0) return false;
-  if (is_whole(x)) return is_whole(y) || may_have_hash(b, x, y->as.string.hash);
-  if (is_whole(y)) return may_have_hash(a, y, x->as.string.hash);
+  if (is_whole_string(x)) return is_whole_string(y) || may_have_hash(b, x, y->as.string.hash);
+  if (is_whole_string(y)) return may_have_hash(a, y, x->as.string.hash);
   return !has_open_hash(a) || !has_open_hash(b) || x->as.string.hash == y->as.string.hash;
 }
 
@@ -218,7 +218,7 @@ static void meet_own(pass *p, lh_id now) {
 }
 
 /* Walks up to the first object that cannot be older. */
-static void follow(pass *p) {
+static void follow_list(pass *p) {
   p->last = p->earlier->list_first[p->list + 1];
   p->older = p->later->list_first[p->list + 1];
   for (p->behind = p->older; p->behind > p->newest; p->behind--) {
@@ -291,7 +291,7 @@ static void match_list(const lh_snapshot *earlier, const lh_snapshot *later, lh_
   pass p = {.earlier = earlier, .later = later, .list = list, .places = places};
   p.newest = later->list_first[list];
   find_anchors(&p);
-  follow(&p);
+  follow_list(&p);
   uint32_t passed = passed_at_most(&p);
   for (uint32_t i = 0; i < earlier->n_marks; i++)
     places[i].passed[list] = passed_behind(&p, i, places[i].n[list], passed);

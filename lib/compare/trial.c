@@ -88,7 +88,7 @@ static bool is_top(const tally *t, lh_id id, uint8_t part) {
              lh_trial_row_of(t->trial, above)->key[BY_PATH];
 }
 
-static void count(const tally *t, lh_id id) {
+static void count_made(const tally *t, lh_id id) {
   lh_trial_counts *counts = &lh_trial_row_of(t->trial, id)->counts;
   uint8_t part = t->parts[lh_epoch(t->snapshot, id)];
   counts->made[part]++;
@@ -149,7 +149,7 @@ static bool count_all(tally *t, bool *left) {
     ok = *row != LH_NO_NUMBER || make_row(t, ids[i], row);
     trial->row_of[ids[i]] = *row;
   }
-  for (size_t i = 0; ok && i < n; i++) count(t, ids[i]);
+  for (size_t i = 0; ok && i < n; i++) count_made(t, ids[i]);
   LH_FREE_ALL(t->row_of_spot, ids);
   return ok;
 }
@@ -213,34 +213,34 @@ typedef struct judge {
 
 /* ==== Objects ======================================================================== */
 
-static uint64_t sum_of(const uint64_t *counts, int first, int last) {
+static uint64_t sum_of_parts(const uint64_t *counts, int first, int last) {
   uint64_t sum = 0;
   for (int part = first; part <= last; part++) sum += counts[part];
   return sum;
 }
 
 static uint64_t lost(const lh_trial_counts *counts) {
-  uint64_t stayed = sum_of(counts->made, BEFORE, EARLY);
+  uint64_t stayed = sum_of_parts(counts->made, BEFORE, EARLY);
   return counts->old > stayed ? counts->old - stayed : 0;
 }
 
 static uint64_t gained(const lh_trial_counts *counts) {
-  return sum_of(counts->made, LATE, THIRD);
+  return sum_of_parts(counts->made, LATE, THIRD);
 }
 
 /* True if a later snapshot may still show a leak. Objects made only inside others add nothing. */
 static bool is_open(const lh_trial_counts *counts) {
   uint64_t gain = gained(counts);
-  return gain > 0 && sum_of(counts->tops, LATE, THIRD) > 0 &&
+  return gain > 0 && sum_of_parts(counts->tops, LATE, THIRD) > 0 &&
          (double)lost(counts) <= (1 - HARDLY_ANY) * (double)gain;
 }
 
 /* Objects made in all these runs may replace older ones. */
 static bool is_more(const lh_trial_counts *counts) {
-  return sum_of(counts->made, BEFORE, LAST) >= counts->before + gained(counts) / 2;
+  return sum_of_parts(counts->made, BEFORE, LAST) >= counts->before + gained(counts) / 2;
 }
 
-static bool hardly_goes(const lh_trial_counts *counts) {
+static bool hardly_shrinks(const lh_trial_counts *counts) {
   return (double)lost(counts) <= HARDLY_ANY * (double)gained(counts);
 }
 
@@ -276,16 +276,16 @@ static bool leaks(const lh_trial *trial, const lh_trial_counts *counts) {
   if (!are_enough(gained(counts), lh_trial_runs(step))) return false;
   for (int part = FIRST; part <= THIRD; part++)
     if (counts->tops[part] == 0) return false;
-  return hardly_goes(counts) && is_more(counts) &&
-         goes_on(sum_of(made, THIRD, LAST), runs_of(step, THIRD, LAST), sum_of(made, FIRST, SECOND),
-                 runs_of(step, FIRST, SECOND), NEARLY_ALL) &&
+  return hardly_shrinks(counts) && is_more(counts) &&
+         goes_on(sum_of_parts(made, THIRD, LAST), runs_of(step, THIRD, LAST),
+                 sum_of_parts(made, FIRST, SECOND), runs_of(step, FIRST, SECOND), NEARLY_ALL) &&
          goes_on(made[FIRST], runs_of(step, FIRST, FIRST), made[THIRD], runs_of(step, THIRD, THIRD),
                  HALF) &&
          is_as_before(trial, counts);
 }
 
 static bool is_more_than_bounded(const lh_trial_counts *counts) {
-  return sum_of(counts->made, EARLY, THIRD) >= MANY_OBJECTS ||
+  return sum_of_parts(counts->made, EARLY, THIRD) >= MANY_OBJECTS ||
          counts->n_finalized >= MANY_FINALIZED;
 }
 
@@ -318,7 +318,7 @@ static bool entries_grow(const lh_trial *trial, const lh_trial_counts *counts) {
 /* ==== Merged rows ==================================================================== */
 
 /* All fields are counts; a row alone has no `staying`. */
-static void add_up(lh_trial_counts *sum, const lh_trial_counts *counts) {
+static void add_counts_to(lh_trial_counts *sum, const lh_trial_counts *counts) {
   const uint64_t *more = (const uint64_t *)counts;
   for (size_t i = 0; i < sizeof *counts / sizeof *more; i++) ((uint64_t *)sum)[i] += more[i];
 }
@@ -343,7 +343,7 @@ static bool put_together(judge *j, lh_trial_way way, bool all) {
     if (sum == LH_NO_NUMBER || !lh_grow(&j->sums, j->n_sums, &j->capacity, sizeof *j->sums))
       return false;
     if (sum == j->n_sums) j->sums[j->n_sums++] = (lh_trial_counts){0};
-    add_up(&j->sums[sum], &trial->rows[i].counts);
+    add_counts_to(&j->sums[sum], &trial->rows[i].counts);
   }
   return true;
 }
@@ -361,7 +361,7 @@ static void add_path(const judge *j, whereabouts *all, uint32_t path, lh_type ty
   const lh_trial_counts *sum =
       &j->sums[lh_map_get(&j->sums_by_key, (uint64_t)path << 8 | (uint64_t)type)];
   all->before += sum->before;
-  all->now += sum_of(sum->made, BEFORE, LAST);
+  all->now += sum_of_parts(sum->made, BEFORE, LAST);
 }
 
 /* True if most new objects may have come from other paths, and all these paths together have not
@@ -396,13 +396,13 @@ static bool find_objects(judge *j, lh_trial_way way) {
   if (!put_together(j, way, false)) return false;
   for (size_t i = 0; i < trial->n_rows; i++)
     if (is_asked(j, i, way) && gained(&trial->rows[i].counts) > 0 &&
-        hardly_goes(&trial->rows[i].counts))
+        hardly_shrinks(&trial->rows[i].counts))
       sum_at_row(j, i, way)->staying += gained(&trial->rows[i].counts);
   for (size_t i = 0; i < trial->n_rows; i++) {
     if (!is_asked(j, i, way)) continue;
     const lh_trial_counts *sum = sum_at_row(j, i, way), *counts = &trial->rows[i].counts;
     if (!leaks(trial, sum) || gained(counts) == 0) continue;
-    if (!hardly_goes(counts) && sum->staying > (gained(sum) - lost(sum)) / 2) continue;
+    if (!hardly_shrinks(counts) && sum->staying > (gained(sum) - lost(sum)) / 2) continue;
     found->way[i] = (uint8_t)way;
     found->is_certain[i] = is_more_than_bounded(sum);
   }

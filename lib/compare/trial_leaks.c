@@ -10,40 +10,40 @@
 #include "trial.h"
 
 /* The biggest group of a leak. */
-typedef struct group_told {
+typedef struct leak_info {
   uint64_t objects;
   uint32_t held_at; /* its place */
-} group_told;
+} leak_info;
 
-typedef struct telling {
+typedef struct reporting {
   lh_trial *trial;
   lh_snapshot *snapshot;
   bool again, all;
   lh_trial_found found;
   uint8_t *parts;
-  uint8_t *leaks;   /* by object: not 0 if it leaks or is retained by an object that leaks */
-  lh_map by_key;    /* leak -> index */
-  group_told *told; /* by leak */
-  size_t capacity, told_capacity;
+  uint8_t *leaks;  /* by object: not 0 if it leaks or is retained by an object that leaks */
+  lh_map by_key;   /* leak -> index */
+  leak_info *info; /* by leak */
+  size_t capacity, info_capacity;
   lh_map of_class; /* leak, class -> objects */
   lh_leaks *out;
-} telling;
+} reporting;
 
-static const lh_trial_row *row_of(const telling *t, lh_id id) {
+static const lh_trial_row *trial_row_of(const reporting *t, lh_id id) {
   return lh_trial_row_of(t->trial, id);
 }
 
-static bool is_asked(const telling *t, lh_id id) {
-  return t->trial->row_of[id] != LH_NO_NUMBER && row_of(t, id)->again == t->again &&
+static bool is_asked(const reporting *t, lh_id id) {
+  return t->trial->row_of[id] != LH_NO_NUMBER && trial_row_of(t, id)->again == t->again &&
          lh_is_reachable(t->snapshot, id);
 }
 
-static bool is_leak(const telling *t, lh_id id) {
-  size_t row = row_of(t, id)->key[BY_ROW];
+static bool is_leak(const reporting *t, lh_id id) {
+  size_t row = trial_row_of(t, id)->key[BY_ROW];
   return t->found.way[row] != N_WAYS && (t->all || t->found.is_certain[row]);
 }
 
-static bool is_new(const telling *t, lh_id id) {
+static bool is_new(const reporting *t, lh_id id) {
   return lh_trial_is_new(t->parts[lh_epoch(t->snapshot, id)]);
 }
 
@@ -52,7 +52,7 @@ static bool is_new(const telling *t, lh_id id) {
 /* Whether only leaking objects (of any run) refer to the object, or others, too. */
 enum { HELD_BY_LEAKS = 1, HELD_BY_OTHERS };
 
-static void flag_held_by_others(telling *t) {
+static void flag_held_by_others(reporting *t) {
   const lh_snapshot *snapshot = t->snapshot;
   for (lh_id id = 0; id <= snapshot->n; id++) {
     if (t->leaks[id] || (id != LH_ROOT && !lh_is_reachable(snapshot, id))) continue;
@@ -63,7 +63,7 @@ static void flag_held_by_others(telling *t) {
 }
 
 /* Dominators come first in the order of folding: one pass finds what each leak retains. */
-static bool flag_objects(telling *t) {
+static bool flag_objects(reporting *t) {
   const lh_snapshot *snapshot = t->snapshot;
   const lh_folds *folds = lh_folds_of(snapshot);
   t->leaks = folds ? lh_alloc_zeroed((size_t)snapshot->n + 1, 1) : NULL;
@@ -93,13 +93,13 @@ static const char *kept_text(lh_trial *trial, lh_text *text) {
   return text_of(trial, lh_strings_take(&trial->texts, text));
 }
 
-static uint64_t key_of(const telling *t, const lh_trial_row *row) {
+static uint64_t leak_key(const reporting *t, const lh_trial_row *row) {
   lh_trial_way way = t->found.way[row->key[BY_ROW]] >= BY_CLASS ? BY_BASE : BY_PATH;
   return (uint64_t)row->key[way] << 8 | (uint64_t)row->type;
 }
 
 /* Names two leaks of one object each by what their paths share, if that is not just a key. */
-static bool tell_in_common(telling *t, lh_leak *leak, uint32_t *held_at, uint32_t other) {
+static bool name_in_common(reporting *t, lh_leak *leak, uint32_t *held_at, uint32_t other) {
   lh_place_tree *tree = lh_places_of(t->snapshot);
   uint32_t both = tree ? lh_place_in_common(tree, *held_at, other) : LH_NO_NUMBER;
   lh_text text = {0};
@@ -111,7 +111,7 @@ static bool tell_in_common(telling *t, lh_leak *leak, uint32_t *held_at, uint32_
 }
 
 /* Returns the leaking value of a string key, or LH_NO_OBJECT. The key is counted with its value. */
-static lh_id value_under(const telling *t, lh_id key) {
+static lh_id value_under(const reporting *t, lh_id key) {
   const lh_snapshot *snapshot = t->snapshot;
   lh_id table = snapshot->parent[key];
   lh_edges it;
@@ -127,7 +127,7 @@ static lh_id value_under(const telling *t, lh_id key) {
 
 /* Returns the object whose leak may count this one; LH_NO_OBJECT: none. Equal strings are one
 ** object: if several leaks share it, none of them retains it. */
-static lh_id told_with(const telling *t, lh_id id) {
+static lh_id counted_with(const reporting *t, lh_id id) {
   const lh_snapshot *snapshot = t->snapshot;
   lh_id value = value_under(t, id);
   if (value != LH_NO_OBJECT) return value;
@@ -138,7 +138,7 @@ static lh_id told_with(const telling *t, lh_id id) {
   return top;
 }
 
-static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
+static const char *leak_path(lh_trial *trial, const lh_diff_group *group) {
   lh_text text = {0};
   if (!group->also_held_by) return keep_text(trial, group->held_by);
   lh_text_format(&text, "%s and %s", group->held_by, group->also_held_by);
@@ -146,54 +146,55 @@ static const char *told_path(lh_trial *trial, const lh_diff_group *group) {
 }
 
 /* `as`: the object whose leak counts the group. */
-static bool add_group(telling *t, const lh_diff_group *group, lh_id as) {
-  const lh_trial_row *row = row_of(t, as);
+static bool add_group(reporting *t, const lh_diff_group *group, lh_id as) {
+  const lh_trial_row *row = trial_row_of(t, as);
   lh_leaks *out = t->out;
-  uint32_t at = lh_map_number(&t->by_key, key_of(t, row));
+  uint32_t at = lh_map_number(&t->by_key, leak_key(t, row));
   if (at == LH_NO_NUMBER || !lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
-      !lh_grow(&t->told, out->n_rows, &t->told_capacity, sizeof *t->told))
+      !lh_grow(&t->info, out->n_rows, &t->info_capacity, sizeof *t->info))
     return false;
   lh_leak *leak = &out->rows[at];
-  group_told *told = &t->told[at];
+  leak_info *info = &t->info[at];
   if (at == out->n_rows) {
     out->n_rows++;
     *leak = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
-    *told = (group_told){0};
+    *info = (leak_info){0};
   }
   leak->new_objects += group->new_objects;
   leak->new_bytes += group->new_bytes;
   if (as != group->example) return true;
-  if (group->objects > told->objects) {
+  if (group->objects > info->objects) {
     memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
     leak->allocated = group->allocated;
-    leak->held_by = told_path(t->trial, group);
-    *told = (group_told){group->objects, group->held_at};
-  } else if (group->objects == 1 && told->objects == 1) {
-    return tell_in_common(t, leak, &told->held_at, group->held_at);
+    leak->held_by = leak_path(t->trial, group);
+    *info = (leak_info){group->objects, group->held_at};
+  } else if (group->objects == 1 && info->objects == 1) {
+    return name_in_common(t, leak, &info->held_at, group->held_at);
   }
   return leak->held_by != NULL;
 }
 
 /* First the groups that count alone. Any other is counted with such a leak; if there is none, it
 ** counts alone, too: a string that is both key and value counts with nothing. */
-static bool add_group_of_objects(telling *t, const lh_diff_group *group, bool alone) {
-  lh_id other = told_with(t, group->example);
+static bool add_group_of_objects(reporting *t, const lh_diff_group *group, bool alone) {
+  lh_id other = counted_with(t, group->example);
   if ((other == LH_NO_OBJECT) != alone) return true;
-  bool is_known = !alone && lh_map_get(&t->by_key, key_of(t, row_of(t, other))) != LH_NO_NUMBER;
+  bool is_known =
+      !alone && lh_map_get(&t->by_key, leak_key(t, trial_row_of(t, other))) != LH_NO_NUMBER;
   return add_group(t, group, is_known ? other : group->example);
 }
 
-static bool add_objects(telling *t, const lh_diff *diff) {
+static bool add_objects(reporting *t, const lh_diff *diff) {
   bool ok = true;
   for (size_t i = 0; ok && i < 2 * diff->n_groups; i++)
     ok = add_group_of_objects(t, &diff->groups[i % diff->n_groups], i < diff->n_groups);
   return ok;
 }
 
-static bool add_object(telling *t, lh_id id) {
-  const lh_trial_row *row = row_of(t, id);
+static bool add_leaked_object(reporting *t, lh_id id) {
+  const lh_trial_row *row = trial_row_of(t, id);
   if (!is_leak(t, id)) return true;
-  uint32_t leak = lh_map_get(&t->by_key, key_of(t, row));
+  uint32_t leak = lh_map_get(&t->by_key, leak_key(t, row));
   if (leak == LH_NO_NUMBER) return true;
   t->out->rows[leak].objects++;
   return lh_map_count(&t->of_class, (uint64_t)leak << 32 | lh_class_of(t->snapshot, id));
@@ -222,7 +223,7 @@ static int compare_parts(const void *left, const void *right) {
 }
 
 /* Classes that differ in numbers only are one. Returns how many; 0: none, or out of memory. */
-static size_t list_classes(telling *t, part_of_leak *parts) {
+static size_t list_classes(reporting *t, part_of_leak *parts) {
   lh_map part_of = {0}; /* leak, class without numbers -> part */
   size_t n = 0;
   bool ok = true;
@@ -244,7 +245,7 @@ static size_t list_classes(telling *t, part_of_leak *parts) {
   return ok ? n : 0;
 }
 
-static bool name_classes(telling *t) {
+static bool name_classes(reporting *t) {
   part_of_leak *parts = lh_alloc(t->of_class.n, sizeof *parts);
   size_t n = parts ? list_classes(t, parts) : 0;
   bool ok = parts && (n > 0 || t->of_class.n == 0);
@@ -259,7 +260,7 @@ static bool name_classes(telling *t) {
   return ok;
 }
 
-static bool count_classes(telling *t) {
+static bool count_classes(reporting *t) {
   const lh_snapshot *snapshot = t->snapshot;
   lh_map objects = {0};
   bool ok = true;
@@ -280,37 +281,37 @@ static bool count_classes(telling *t) {
 /* ==== Entries ======================================================================== */
 
 /* True if a reported leak is in the table. */
-static bool has_leaks(const telling *t, lh_id table) {
+static bool has_leaks(const reporting *t, lh_id table) {
   const lh_snapshot *snapshot = t->snapshot;
   for (uint32_t e = snapshot->first_edge[table]; e < snapshot->first_edge[table + 1]; e++)
     if (!(snapshot->label[e] & LH_LABEL_ASIDE) && t->leaks[snapshot->edge[e]]) return true;
   return false;
 }
 
-static bool has_growing_entries(const telling *t, lh_id id) {
+static bool has_growing_entries(const reporting *t, lh_id id) {
   return is_asked(t, id) && lh_type_of(t->snapshot, id) == LH_TYPE_TABLE &&
          t->parts[lh_epoch(t->snapshot, id)] == BEFORE &&
-         t->found.entries_grow[row_of(t, id)->key[BY_ROW]];
+         t->found.entries_grow[trial_row_of(t, id)->key[BY_ROW]];
 }
 
 /* Flags the tables whose entries grow, except at paths where a leak is reported already. */
-static bool flag_tables(telling *t, uint8_t *flags) {
-  lh_map told = {0};
+static bool flag_tables(reporting *t, uint8_t *flags) {
+  lh_map info = {0};
   bool ok = true;
   for (lh_id id = 1; ok && id <= t->snapshot->n; id++)
     if (has_growing_entries(t, id) && has_leaks(t, id))
-      ok = lh_map_count(&told, row_of(t, id)->key[BY_PATH]);
+      ok = lh_map_count(&info, trial_row_of(t, id)->key[BY_PATH]);
   for (lh_id id = 1; ok && id <= t->snapshot->n; id++)
     flags[id] = has_growing_entries(t, id) &&
-                lh_map_get(&told, row_of(t, id)->key[BY_PATH]) == LH_NO_NUMBER;
-  lh_map_free(&told);
+                lh_map_get(&info, trial_row_of(t, id)->key[BY_PATH]) == LH_NO_NUMBER;
+  lh_map_free(&info);
   return ok;
 }
 
 /* Tables at one path are one row, which describes the biggest group. */
-static bool add_table(telling *t, const lh_diff_group *group) {
+static bool add_table(reporting *t, const lh_diff_group *group) {
   lh_trial *trial = t->trial;
-  const lh_trial_row *row = row_of(t, group->example);
+  const lh_trial_row *row = trial_row_of(t, group->example);
   uint32_t *known = lh_map_at(&t->by_key, (uint64_t)row->key[BY_PATH] << 8 | UINT8_MAX);
   if (!known || *known != LH_NO_NUMBER) return known != NULL;
   lh_leaks *out = t->out;
@@ -332,7 +333,7 @@ static bool add_table(telling *t, const lh_diff_group *group) {
   return true;
 }
 
-static bool add_tables(telling *t, const lh_diff *diff) {
+static bool add_tables(reporting *t, const lh_diff *diff) {
   bool ok = true;
   for (size_t i = 0; ok && i < diff->n_groups; i++) ok = add_table(t, &diff->groups[i]);
   return ok;
@@ -340,8 +341,8 @@ static bool add_tables(telling *t, const lh_diff *diff) {
 
 /* ==================================================================================== */
 
-static int add_groups(telling *t, const uint8_t *flags,
-                      bool (*add)(telling *t, const lh_diff *diff), lh_error *error) {
+static int add_groups(reporting *t, const uint8_t *flags,
+                      bool (*add)(reporting *t, const lh_diff *diff), lh_error *error) {
   lh_whole_diff *whole = lh_alloc_zeroed(1, sizeof *whole);
   if (!whole) return lh_fail_memory(error, "telling what leaks");
   int code = lh_diff_groups(t->snapshot, flags, false, whole, error);
@@ -360,18 +361,18 @@ static void drop_inner(lh_leaks *out) {
   out->n_rows = n;
 }
 
-static int tell_objects(telling *t, lh_error *error) {
+static int report_objects(reporting *t, lh_error *error) {
   if (!flag_objects(t)) return lh_fail_memory(error, "telling what leaks");
   int code = add_groups(t, t->leaks, add_objects, error);
   bool ok = true;
   for (lh_id id = 1; code == LH_OK && ok && id <= t->snapshot->n; id++)
-    if (t->leaks[id]) ok = add_object(t, id);
+    if (t->leaks[id]) ok = add_leaked_object(t, id);
   ok = ok && (code != LH_OK || (name_classes(t) && count_classes(t)));
   if (code == LH_OK && ok) drop_inner(t->out);
   return ok ? code : lh_fail_memory(error, "telling what leaks");
 }
 
-static int tell_entries(telling *t, lh_error *error) {
+static int report_entries(reporting *t, lh_error *error) {
   uint8_t *flags = lh_alloc_zeroed((size_t)t->snapshot->n + 1, 1);
   bool ok = flags && flag_tables(t, flags);
   int code =
@@ -382,19 +383,19 @@ static int tell_entries(telling *t, lh_error *error) {
 
 int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all, lh_leaks *leaks,
                    lh_error *error) {
-  telling t = {.trial = trial, .snapshot = snapshot, .again = again, .all = all, .out = leaks};
+  reporting t = {.trial = trial, .snapshot = snapshot, .again = again, .all = all, .out = leaks};
   *leaks = (lh_leaks){.runs = lh_trial_runs(&trial->step)};
   if (trial->n_objects != snapshot->n)
     return lh_fail(error, LH_EARGUMENT, "leaks are told of the latest snapshot only");
   t.parts = lh_trial_parts(&trial->step, snapshot);
   bool ok = t.parts && lh_trial_find(trial, &t.found);
-  int code = ok ? tell_objects(&t, error) : lh_fail_memory(error, "telling what leaks");
-  if (code == LH_OK) code = tell_entries(&t, error);
+  int code = ok ? report_objects(&t, error) : lh_fail_memory(error, "telling what leaks");
+  if (code == LH_OK) code = report_entries(&t, error);
   if (code == LH_OK && leaks->n_rows > 1)
     qsort(leaks->rows, leaks->n_rows, sizeof *leaks->rows, compare_leaks);
   lh_trial_found_free(&t.found);
   LH_FREE_MAPS(&t.by_key, &t.of_class);
-  LH_FREE_ALL(t.parts, t.leaks, t.told);
+  LH_FREE_ALL(t.parts, t.leaks, t.info);
   if (code != LH_OK) {
     LH_FREE_ALL(leaks->rows, leaks->classes);
     *leaks = (lh_leaks){0};

@@ -134,18 +134,18 @@ void lh_keep_reach_alone(lh_snapshot *snapshot) {
 
 int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t n,
                        lh_error *error) {
-  lh_left_out *set;
+  lh_ignored *set;
   lh_classes *classes = snapshot->classes;
   snapshot->classes = NULL;
   drop_analysis(snapshot);
-  lh_leave_out(snapshot, NULL);
-  int code = lh_left_out_new(snapshot, without, n, &set, error);
+  lh_ignore(snapshot, NULL);
+  int code = lh_ignored_new(snapshot, without, n, &set, error);
   if (code == LH_OK) {
-    lh_leave_out(snapshot, set);
+    lh_ignore(snapshot, set);
     code = lh_analyse(snapshot, error);
   }
   if (code != LH_OK) {
-    lh_leave_out(snapshot, NULL);
+    lh_ignore(snapshot, NULL);
     if (classes) snapshot->free_classes(classes);
     return code;
   }

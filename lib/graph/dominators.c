@@ -283,8 +283,8 @@ static void meet_leaves(const flowgraph *flow, leaf_range *ranges) {
 }
 
 /* Replaces each number by the vertex of its dominator. */
-static void tell_vertices(flowgraph *flow, const inner_tree *tree, const leaf_range *ranges,
-                          lh_id *idom) {
+static void set_dominators(flowgraph *flow, const inner_tree *tree, const leaf_range *ranges,
+                           lh_id *idom) {
   uint32_t n = flow->graph->n;
   for (lh_id v = 1; v <= n; v++) {
     if (v + AHEAD <= n) lh_prefetch(&flow->state[flow->number[v + AHEAD]]);
@@ -311,7 +311,7 @@ static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
     meet_leaves(flow, ranges);
     ok = index_blocks(&tree);
   }
-  if (ok) tell_vertices(flow, &tree, ranges, idom);
+  if (ok) set_dominators(flow, &tree, ranges, idom);
   LH_FREE_ALL(tree.above, tree.vertex, tree.least[0], ranges);
   return ok;
 }

@@ -352,7 +352,7 @@ static size_t drop_loop(const lh_flow *flow, const uint32_t *list, size_t n, lh_
   return n;
 }
 
-static bool tell_edges(const lh_flow *flow, const uint32_t *list, size_t n, const lh_path *way,
+static bool list_edges(const lh_flow *flow, const uint32_t *list, size_t n, const lh_path *way,
                        lh_path *path) {
   path->n_steps = way->n_steps + n;
   path->steps = lh_alloc(path->n_steps, sizeof *path->steps);
@@ -385,7 +385,7 @@ bool lh_flow_next(lh_flow *flow, lh_id start, const lh_path *way, uint32_t *plac
   }
   place[start] = UINT32_MAX;
   for (size_t i = 0; i < n; i++) place[flow->members[list[i]].target] = UINT32_MAX;
-  ok = ok && tell_edges(flow, list, n, way, path);
+  ok = ok && list_edges(flow, list, n, way, path);
   lh_free(list);
   return ok;
 }
@@ -414,7 +414,7 @@ static bool find_edge(const lh_snapshot *s, lh_id source, lh_edge_kind kind, lh_
 }
 
 /* The name that some function gives to the upvalue. */
-static lh_id name_of(const lh_snapshot *s, lh_id upvalue) {
+static lh_id upvalue_name_of(const lh_snapshot *s, lh_id upvalue) {
   lh_edge edge;
   for (lh_id id = 1; id <= s->n; id++)
     if (lh_type_of(s, id) == LH_TYPE_CLOSURE &&
@@ -425,7 +425,7 @@ static lh_id name_of(const lh_snapshot *s, lh_id upvalue) {
 
 static bool find_local(const lh_snapshot *s, lh_id upvalue, lh_id value, lh_edge *local) {
   lh_edge open;
-  lh_id name = name_of(s, upvalue);
+  lh_id name = upvalue_name_of(s, upvalue);
   if (name == LH_NO_OBJECT) return false;
   for (lh_id id = 1; id <= s->n; id++)
     if (lh_type_of(s, id) == LH_TYPE_THREAD &&
@@ -443,7 +443,7 @@ static bool find_content(const lh_snapshot *s, const lh_edge *local, lh_edge *co
     if (open.kind != LH_EDGE_OPEN_UPVALUE || lh_type_of(s, open.target) != LH_TYPE_UPVALUE ||
         !find_edge(s, open.target, LH_EDGE_CONTENT, local->target, LH_NO_OBJECT, content))
       continue;
-    if (name_of(s, open.target) == local->name) return true;
+    if (upvalue_name_of(s, open.target) == local->name) return true;
     n_tried++;
   }
   return false;

@@ -15,7 +15,7 @@
 
 typedef struct leaver {
   lh_snapshot *s;
-  const lh_left_out *set;
+  const lh_ignored *set;
   size_t capacity;
   bool failed;
 } leaver;
@@ -37,18 +37,18 @@ static void bend_row(leaver *l, lh_id id) {
   lh_edges it;
   lh_edge edge;
   for (lh_edges_begin(l->s, id, &it); lh_edges_next(&it, &edge);)
-    if (edge.left_out) bend(l, id, lh_edges_number(&it));
+    if (edge.ignored) bend(l, id, lh_edges_number(&it));
 }
 
 static void bend_edges(leaver *l) {
   lh_snapshot *s = l->s;
   for (lh_id id = 0; id <= s->n && !l->failed; id++) {
-    if (s->kind[id] & LH_KIND_LEFT_OUT) {
+    if (s->kind[id] & LH_KIND_IGNORED) {
       bend_row(l, id);
       continue;
     }
     for (uint32_t e = s->first_edge[id]; e < s->first_edge[id + 1]; e++)
-      if (lh_is_object_left_out(s, l->set, s->edge[e])) bend(l, id, e);
+      if (lh_is_object_ignored(s, l->set, s->edge[e])) bend(l, id, e);
   }
 }
 
@@ -77,7 +77,7 @@ static void set_alive(lh_snapshot *s, lh_ephemeron *e, bool is_alive) {
 
 static bool is_left_out(const lh_snapshot *s, const lh_ephemeron *ephemeron) {
   lh_edge edge = lh_ephemeron_edge(ephemeron);
-  return s->left_out && lh_is_edge_left_out(s, s->left_out, &edge);
+  return s->ignored && lh_is_edge_ignored(s, s->ignored, &edge);
 }
 
 /* The ephemerons that are not ignored, sorted by table. */
@@ -125,7 +125,7 @@ bool lh_prove_ephemerons(lh_snapshot *s) {
 }
 
 int lh_build_graph(lh_snapshot *snapshot, lh_error *error) {
-  leaver l = {.s = snapshot, .set = snapshot->left_out};
+  leaver l = {.s = snapshot, .set = snapshot->ignored};
   if (l.set) bend_edges(&l);
   if (l.failed) return lh_fail_memory(error, "building the graph");
   for (size_t i = 0; i < snapshot->n_ephemerons; i++)

@@ -181,18 +181,19 @@ lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e);
 void lh_mark_sources(const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids,
                      const uint8_t *is_one, uint8_t *refers);
 
-/* ==== gone.c ======================================================================== */
+/* ==== freed.c ======================================================================= */
 
-typedef struct lh_going {
-  uint8_t *goes; /* of each vertex; 0: it stays */
-  lh_id *list;   /* freed objects, each once; reachable members first */
+typedef struct lh_freed_set {
+  uint8_t *is_freed; /* of each vertex; 0: it stays */
+  lh_id *list;       /* freed objects, each once; reachable members first */
   size_t n, n_members;
-} lh_going;
+} lh_freed_set;
 
-/* Call lh_going_free in any case. O(objects behind the members); without an index of referrers
+/* Call lh_freed_set_free in any case. O(objects behind the members); without an index of referrers
 ** O(m). */
-bool lh_find_going(lh_going *going, const lh_snapshot *snapshot, const lh_id *ids, size_t n_ids);
-void lh_going_free(lh_going *going);
+bool lh_find_freed(lh_freed_set *freed, const lh_snapshot *snapshot, const lh_id *ids,
+                   size_t n_ids);
+void lh_freed_set_free(lh_freed_set *freed);
 
 /* ==== dominators.c ================================================================== */
 
@@ -261,9 +262,9 @@ bool lh_reach_each(const lh_graph *graph, const uint8_t *avoided, const uint64_t
                    const lh_id *sources, uint32_t n_sources, uint32_t n_asked, lh_reached *sums,
                    lh_reached *together);
 
-/* ==== union.c ======================================================================= */
+/* ==== retained_sets.c =============================================================== */
 
-/* The retained sizes of many disjoint sets of vertices: see union.c. */
+/* The retained sizes of many disjoint sets of vertices: see retained_sets.c. */
 typedef struct lh_unions {
   const lh_snapshot *snapshot; /* analysed */
   const lh_tree *dominators;

@@ -201,7 +201,7 @@ static bool number_chain(chain *c, lh_id id) {
 }
 
 /* Also stores the number of all objects on the way up. */
-static uint32_t number_of(chain *c, lh_id id) {
+static uint32_t chain_number_of(chain *c, lh_id id) {
   const lh_id *idom = c->snapshot->idom;
   lh_id at = id;
   while (c->number[at] == 0) at = idom[at];
@@ -212,7 +212,7 @@ static uint32_t number_of(chain *c, lh_id id) {
 
 static void count_edge(chain *c, lh_id source, lh_id target) {
   uint32_t number = c->number[target];
-  if (c->snapshot->distance[source] != LH_UNREACHED && number_of(c, source) > number)
+  if (c->snapshot->distance[source] != LH_UNREACHED && chain_number_of(c, source) > number)
     c->entering[number]++;
 }
 
@@ -231,8 +231,8 @@ static void count_entering(chain *c, lh_id id) {
       if (c->is_on[s->edge[e]]) count_edge(c, source, s->edge[e]);
 }
 
-int lh_find_junction(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *junction,
-                     lh_independent *out, lh_error *error) {
+int lh_find_common_holder(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *common_holder,
+                          lh_independent *out, lh_error *error) {
   int code = lh_check_paths(snapshot, id, limit, 2, error);
   if (code != LH_OK) return code;
   uint32_t tries = 0, i = 2;
@@ -250,7 +250,7 @@ int lh_find_junction(lh_snapshot *snapshot, lh_id id, size_t limit, lh_id *junct
       lh_independent_free(out);
       code = LH_ENOTFOUND;
     }
-    *junction = at;
+    *common_holder = at;
   }
   free_chain(&c);
   if (code == LH_ENOTFOUND) return lh_fail(error, code, "each cut of the chain frees the object");

@@ -138,7 +138,7 @@ static uint32_t place_in_list(const lh_snapshot *s, uint32_t e, lh_id list) {
 }
 
 /* Completes an edge from the rows. False: its label needs the record. */
-static bool tell_from_row(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
+static bool complete_from_row(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
   uint8_t label = s->label[e];
   switch (edge->kind) {
     case LH_EDGE_KEY: edge->key = lh_object_value(edge->target); return true;
@@ -154,7 +154,7 @@ static bool tell_from_row(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
     case LH_EDGE_METATABLE:
     case LH_EDGE_CONTENT:
     case LH_EDGE_PROTO: edge->ordinal = 1; return true;
-    case LH_EDGE_UPVALUE: return lh_tell_upvalue(s, e, edge);
+    case LH_EDGE_UPVALUE: return lh_read_upvalue_label(s, e, edge);
     default: return false;
   }
 }
@@ -167,7 +167,7 @@ lh_edge lh_edge_at(const lh_snapshot *s, lh_id source, uint32_t e) {
                   .name = LH_NO_OBJECT,
                   .holder = LH_NO_OBJECT};
   if (edge.kind == LH_EDGE_EPHEMERON) return lh_ephemeron_edge(lh_ephemeron_of(s, e));
-  if (!s->left_out && tell_from_row(s, e, &edge)) return edge;
+  if (!s->ignored && complete_from_row(s, e, &edge)) return edge;
   read_edge(s, source, e, &edge);
   return edge;
 }

@@ -99,7 +99,7 @@ static bool lets_go(const lh_snapshot *snapshot, const lh_history *history, cons
                     lh_id holder) {
   uint32_t n = lh_mark_count(snapshot);
   if (s->before > 0) return true;
-  if (snapshot->kind[holder] & (LH_KIND_PLUMBING | LH_KIND_OWN)) return false;
+  if (snapshot->kind[holder] & (LH_KIND_RUNTIME | LH_KIND_OWN)) return false;
   return lh_epoch(snapshot, holder) < 1 + (s->first - 1) * (n - 1) / (history->n - 1);
 }
 
@@ -227,7 +227,8 @@ static bool slows_down(const parts *p) {
   return missing > 0 && missing * missing > 4 * expected * most.steps;
 }
 
-/* A fall in the first step, of at most a tenth, that the later growth hardly makes good is noise. */
+/* A fall in the first step, of at most a tenth, that the later growth hardly makes good is
+** noise. */
 static bool only_recovers(const uint64_t *figures, const moves *later) {
   if (figures[0] <= figures[1]) return false;
   uint64_t fall = figures[0] - figures[1];

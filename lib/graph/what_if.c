@@ -16,7 +16,7 @@ typedef struct bent_list {
 
 typedef struct question {
   lh_snapshot *snapshot;
-  const lh_left_out *cut;
+  const lh_ignored *cut;
   bent_list of_ephemerons, of_cut;
   lh_ephemeron *ephemerons; /* not cut; keys and tables exchanged */
   uint8_t *seen;
@@ -47,11 +47,11 @@ static bool bend_ephemerons(question *q) {
 
 static bool bend_cut(question *q) {
   size_t at = 0;
-  for (lh_id source; (source = lh_left_out_source(q->cut, &at)) != LH_NO_OBJECT;) {
+  for (lh_id source; (source = lh_ignored_source(q->cut, &at)) != LH_NO_OBJECT;) {
     lh_edges it;
     lh_edge edge;
     for (lh_edges_begin(q->snapshot, source, &it); lh_edges_next(&it, &edge);)
-      if (!edge.weak && edge.kind != LH_EDGE_EPHEMERON && lh_left_out_has(q->cut, &edge) &&
+      if (!edge.weak && edge.kind != LH_EDGE_EPHEMERON && lh_ignored_has(q->cut, &edge) &&
           !bend(q, &q->of_cut, lh_edges_number(&it), source))
         return false;
   }
@@ -64,7 +64,7 @@ static size_t take_ephemerons(question *q) {
   for (size_t i = 0; i < s->n_ephemerons; i++) {
     const lh_ephemeron *e = &s->ephemerons[i];
     lh_edge edge = lh_ephemeron_edge(e);
-    if (e->is_alive && !lh_left_out_has(q->cut, &edge))
+    if (e->is_alive && !lh_ignored_has(q->cut, &edge))
       q->ephemerons[n++] = (lh_ephemeron){.table = e->key, .key = e->table, .value = e->value};
   }
   return n;
@@ -86,9 +86,9 @@ static void sum_freed(const question *q, lh_freed *freed, lh_freed *only_togethe
 }
 
 static int search(question *q, const lh_without *cuts, size_t n, lh_error *error) {
-  lh_left_out *set;
+  lh_ignored *set;
   lh_graph graph = lh_graph_of(q->snapshot);
-  int code = lh_left_out_new(q->snapshot, cuts, n, &set, error);
+  int code = lh_ignored_new(q->snapshot, cuts, n, &set, error);
   if (code != LH_OK) return code;
   q->cut = set;
   memset(q->seen, 0, (size_t)q->snapshot->n + 1);
@@ -96,7 +96,7 @@ static int search(question *q, const lh_without *cuts, size_t n, lh_error *error
     for (size_t k = 0; k < cuts[i].n_objects; k++) q->seen[cuts[i].objects[k]] = LH_SEEN_GONE;
   bool ok = bend_cut(q) && lh_reach_alive(&graph, q->ephemerons, take_ephemerons(q), q->seen);
   straighten(q, &q->of_cut);
-  lh_left_out_free(set);
+  lh_ignored_free(set);
   return ok ? LH_OK : lh_fail_memory(error, "searching what is left");
 }
 

@@ -4,8 +4,8 @@
 ** The first sweep over the objects collects metatables, prototypes and names of upvalues, for which
 ** names are found (metatables.c, functions.c). The second gives each object its class: for most by
 ** a table look-up, for a plain table by one pass over its keys. Then plain collections get the
-** classes of their contents (contents.c). 4 bytes an object remain; 2.2 million objects take about
-** 0.25 s.
+** classes of their contents (collections.c). 4 bytes an object remain; 2.2 million objects take
+** about 0.25 s.
 */
 #include "names.h"
 #include "read/decode.h"
@@ -137,7 +137,7 @@ static void find_modules(lh_namer *namer) {
     uint32_t *known = lh_map_at(&classes->modules, edge.target);
     if (lh_namer_fails(namer, !known || namer->failed)) return;
     namer->flags[edge.target] |= LH_MODULE;
-    namer->snapshot->kind[edge.target] |= LH_KIND_PLUMBING;
+    namer->snapshot->kind[edge.target] |= LH_KIND_RUNTIME;
     const char *chars = lh_namer_chars(namer, name);
     const char *old = *known == LH_NO_NUMBER ? NULL : lh_namer_chars(namer, *known);
     if (!old || strlen(chars) < strlen(old) ||
@@ -353,7 +353,7 @@ static void free_classes(lh_classes *classes) {
   LH_FREE_ALL(classes->list, classes->of, classes->inside);
   LH_FREE_MAPS(&classes->by_identity, &classes->functions, &classes->c_functions, &classes->named,
                &classes->modules, &classes->varying);
-  lh_free_naming(&classes->naming);
+  lh_free_code_references(&classes->code_references);
   lh_drop_folds(classes);
   if (classes->places) classes->free_places(classes->places);
   lh_strings_free(&classes->texts);
@@ -367,9 +367,9 @@ static void mark_plumbing(const lh_namer *namer) {
   uint8_t *kind = namer->snapshot->kind;
   for (lh_id id = 0; id <= namer->snapshot->n; id++)
     if ((kind[id] & LH_KIND_TYPE) == LH_TYPE_ROOT || (kind[id] & LH_KIND_TYPE) == LH_TYPE_PROTO)
-      kind[id] |= LH_KIND_PLUMBING;
+      kind[id] |= LH_KIND_RUNTIME;
   for (int i = 0; i < 3; i++)
-    if (tables[i] != LH_NO_OBJECT) kind[tables[i]] |= LH_KIND_PLUMBING;
+    if (tables[i] != LH_NO_OBJECT) kind[tables[i]] |= LH_KIND_RUNTIME;
 }
 
 static int classify(lh_snapshot *snapshot, bool for_places, lh_error *error) {
@@ -394,7 +394,7 @@ static int classify(lh_snapshot *snapshot, bool for_places, lh_error *error) {
   if (!namer.failed) lh_collect_c_functions(&namer);
   if (!namer.failed) assign(&namer);
   if (!namer.failed) lh_join_one_key_maps(&namer);
-  if (!namer.failed && !for_places) lh_name_contents(&namer);
+  if (!namer.failed && !for_places) lh_classify_collections(&namer);
   if (!namer.failed) {
     (void)lh_fit(&namer.classes->list, namer.classes->n, &namer.classes->capacity,
                  sizeof *namer.classes->list);
@@ -445,7 +445,7 @@ uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
                                                                  : UINT32_MAX;
 }
 
-bool lh_is_for_good(const lh_snapshot *snapshot, lh_id id) {
+bool lh_is_permanent(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->classes && lh_type_of(snapshot, id) == LH_TYPE_TABLE &&
-         snapshot->kind[id] & LH_KIND_PLUMBING;
+         snapshot->kind[id] & LH_KIND_RUNTIME;
 }

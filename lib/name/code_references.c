@@ -7,20 +7,22 @@
 */
 #include "names.h"
 
-static int compare(const void *left, const void *right) {
+static int compare_pairs(const void *left, const void *right) {
   uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
   return (a > b) - (a < b);
 }
 
-static void sort(lh_naming *naming) {
+static void sort(lh_code_references *references) {
   size_t n = 0;
-  if (naming->n > 1) qsort(naming->pairs, naming->n, sizeof *naming->pairs, compare);
-  for (size_t i = 0; i < naming->n; i++)
-    if (n == 0 || naming->pairs[i] != naming->pairs[n - 1]) naming->pairs[n++] = naming->pairs[i];
-  naming->n = n;
+  if (references->n > 1)
+    qsort(references->pairs, references->n, sizeof *references->pairs, compare_pairs);
+  for (size_t i = 0; i < references->n; i++)
+    if (n == 0 || references->pairs[i] != references->pairs[n - 1])
+      references->pairs[n++] = references->pairs[i];
+  references->n = n;
 }
 
-static bool collect(const lh_snapshot *snapshot, lh_naming *naming) {
+static bool collect(const lh_snapshot *snapshot, lh_code_references *references) {
   size_t capacity = 0;
   for (lh_id id = 1; id <= snapshot->n; id++) {
     lh_edges it;
@@ -30,36 +32,37 @@ static bool collect(const lh_snapshot *snapshot, lh_naming *naming) {
       continue;
     for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) {
       if (edge.kind != LH_EDGE_CONSTANT && edge.kind != LH_EDGE_DEBUG_NAME) continue;
-      if (!lh_grow(&naming->pairs, naming->n, &capacity, sizeof *naming->pairs)) return false;
-      naming->pairs[naming->n++] = (uint64_t)edge.target << 32 | id;
+      if (!lh_grow(&references->pairs, references->n, &capacity, sizeof *references->pairs))
+        return false;
+      references->pairs[references->n++] = (uint64_t)edge.target << 32 | id;
     }
   }
-  sort(naming);
+  sort(references);
   return true;
 }
 
-static size_t find(const lh_naming *naming, uint64_t pair) {
+static size_t first_at_least(const lh_code_references *references, uint64_t pair) {
   size_t first;
-  LH_LOWER_BOUND(first, naming->n, naming->pairs[first] < pair);
+  LH_LOWER_BOUND(first, references->n, references->pairs[first] < pair);
   return first;
 }
 
-int lh_find_naming(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t most, size_t *n,
-                   lh_error *error) {
+int lh_find_code_references(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t most,
+                            size_t *n, lh_error *error) {
   if (!snapshot->classes) return lh_fail(error, LH_EARGUMENT, "names need classes (lh_classify)");
-  lh_naming *naming = &snapshot->classes->naming;
-  if (!naming->is_made && !collect(snapshot, naming)) {
-    lh_free_naming(naming);
+  lh_code_references *references = &snapshot->classes->code_references;
+  if (!references->is_made && !collect(snapshot, references)) {
+    lh_free_code_references(references);
     return lh_fail_memory(error, "looking for code");
   }
-  naming->is_made = true;
-  size_t first = find(naming, (uint64_t)string << 32);
-  *n = find(naming, ((uint64_t)string + 1) << 32) - first;
-  for (size_t i = 0; i < *n && i < most; i++) protos[i] = (lh_id)naming->pairs[first + i];
+  references->is_made = true;
+  size_t first = first_at_least(references, (uint64_t)string << 32);
+  *n = first_at_least(references, ((uint64_t)string + 1) << 32) - first;
+  for (size_t i = 0; i < *n && i < most; i++) protos[i] = (lh_id)references->pairs[first + i];
   return LH_OK;
 }
 
-void lh_free_naming(lh_naming *naming) {
-  lh_free(naming->pairs);
-  *naming = (lh_naming){0};
+void lh_free_code_references(lh_code_references *references) {
+  lh_free(references->pairs);
+  *references = (lh_code_references){0};
 }

@@ -171,13 +171,13 @@ int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids,
   return code;
 }
 
-static uint64_t number_of(const char *print) {
+static uint64_t fingerprint_number(const char *print) {
   return strtoull(print + sizeof KIND - 1, NULL, 16);
 }
 
 static bool number_places(lh_map *wanted, const lh_print *prints, size_t n) {
   for (size_t i = 0; i < n; i++)
-    if (!lh_map_first(wanted, number_of(prints[i]), (uint32_t)i)) return false;
+    if (!lh_map_first(wanted, fingerprint_number(prints[i]), (uint32_t)i)) return false;
   return true;
 }
 
@@ -214,7 +214,7 @@ int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh
 }
 
 bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *prints, size_t n,
-                      lh_at_place *out) {
+                      lh_place_counts *out) {
   lh_map wanted = {0};
   bool ok = number_places(&wanted, prints, n);
   if (n > 0) memset(out, 0, n * sizeof *out);
@@ -222,13 +222,14 @@ bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *pri
     uint32_t place = place_of_printed(&wanted, &list[i]);
     if (place != LH_NO_NUMBER) out[place].objects[0] += list[i].objects;
   }
-  for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
+  for (size_t i = 0; ok && i < n; i++)
+    out[i] = out[lh_map_get(&wanted, fingerprint_number(prints[i]))];
   lh_map_free(&wanted);
   return ok;
 }
 
 bool lh_tally_begin(lh_tally *tally, const lh_snapshot *snapshot, const uint8_t *span_of,
-                    lh_at_place *rows, size_t n_rows) {
+                    lh_place_counts *rows, size_t n_rows) {
   uint32_t *below = lh_alloc((size_t)snapshot->n + 1, sizeof *below);
   *tally = (lh_tally){.snapshot = snapshot, .span_of = span_of, .rows = rows, .below = below};
   if (!below) return false;
@@ -248,7 +249,7 @@ static bool find_wanted(const lh_folds *folds, const lh_map *wanted, uint32_t *p
 }
 
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
-                       const uint8_t *span_of, lh_at_place *out, lh_error *error) {
+                       const uint8_t *span_of, lh_place_counts *out, lh_error *error) {
   const lh_folds *folds = lh_folds_of(snapshot);
   lh_tally tally = {0};
   lh_map wanted = {0};
@@ -257,7 +258,8 @@ int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
             number_places(&wanted, prints, n) && find_wanted(folds, &wanted, place_of);
   for (size_t i = 1; ok && i < folds->n; i++)
     lh_tally_add(&tally, folds->order[i], place_of[folds->spot[folds->order[i]]]);
-  for (size_t i = 0; ok && i < n; i++) out[i] = out[lh_map_get(&wanted, number_of(prints[i]))];
+  for (size_t i = 0; ok && i < n; i++)
+    out[i] = out[lh_map_get(&wanted, fingerprint_number(prints[i]))];
   lh_map_free(&wanted);
   LH_FREE_ALL(place_of, tally.below);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");

@@ -31,7 +31,7 @@ static lh_form form_of(const lh_folder *folder, const lh_fold_state *state) {
   return (lh_form)lh_last_step(folder->tree, state->place)->form;
 }
 
-static uint32_t *number_of(lh_folder *folder, const lh_fold_state *state, uint32_t step) {
+static uint32_t *state_number(lh_folder *folder, const lh_fold_state *state, uint32_t step) {
   uint64_t words[2] = {(uint64_t)state->parent << 32 | step, state->class_index};
   return lh_map_at_words(&folder->interned, words, 2);
 }
@@ -40,7 +40,7 @@ static uint32_t *number_of(lh_folder *folder, const lh_fold_state *state, uint32
 static bool number_states(lh_folder *folder) {
   for (size_t i = 0; i < folder->n_states; i++) {
     const lh_fold_state *state = &folder->states[i];
-    uint32_t *number = number_of(folder, state, step_at(folder, state));
+    uint32_t *number = state_number(folder, state, step_at(folder, state));
     if (!number) {
       lh_map_free(&folder->interned);
       return false;
@@ -53,7 +53,7 @@ static bool number_states(lh_folder *folder) {
 static uint32_t intern(lh_folder *folder, lh_fold_state state, uint32_t step) {
   if (state.parent == LH_NO_NUMBER || step == LH_NO_NUMBER) return LH_NO_NUMBER;
   if (folder->interned.n == 0 && !number_states(folder)) return LH_NO_NUMBER;
-  uint32_t *index = number_of(folder, &state, step);
+  uint32_t *index = state_number(folder, &state, step);
   if (!index || *index != LH_NO_NUMBER) return index ? *index : LH_NO_NUMBER;
   uint32_t before = folder->n_states > 0 ? folder->states[state.parent].place : 0;
   state.place = lh_place_behind(folder->tree, before, step);
@@ -325,13 +325,13 @@ static bool leads_through(const lh_folder *folder, uint32_t state, uint32_t othe
   return state == other;
 }
 
-static bool make_room_for_state(lh_met *met, size_t n_states) {
-  size_t n = n_states > 2 * met->n ? n_states : 2 * met->n;
-  lh_met_state *list = lh_realloc(met->list, n, sizeof *list);
+static bool make_room_for_state(lh_seen_keys *seen_keys, size_t n_states) {
+  size_t n = n_states > 2 * seen_keys->n ? n_states : 2 * seen_keys->n;
+  lh_seen_key *list = lh_realloc(seen_keys->list, n, sizeof *list);
   if (!list) return false;
-  memset(list + met->n, 0, (n - met->n) * sizeof *list);
-  met->list = list;
-  met->n = n;
+  memset(list + seen_keys->n, 0, (n - seen_keys->n) * sizeof *list);
+  seen_keys->list = list;
+  seen_keys->n = n;
   return true;
 }
 
@@ -340,10 +340,11 @@ bool lh_is_open(const lh_folder *folder, uint32_t state) {
   return s->is_link || step_at(folder, s) == folder->any_key;
 }
 
-bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, uint32_t e) {
+bool lh_note_key(lh_seen_keys *seen_keys, const lh_folder *folder, uint32_t from, uint32_t to,
+                 uint32_t e) {
   if (!lh_is_open(folder, to)) return true;
-  if (to >= met->n && !make_room_for_state(met, folder->n_states)) return false;
-  lh_met_state *known = &met->list[to];
+  if (to >= seen_keys->n && !make_room_for_state(seen_keys, folder->n_states)) return false;
+  lh_seen_key *known = &seen_keys->list[to];
   if (folder->states[to].is_link) {
     known->repeats = known->repeats || leads_through(folder, from, to);
     return true;
@@ -356,30 +357,32 @@ bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t t
 }
 
 /* Appends the steps that a state's last step stood for. */
-static uint32_t add_told(lh_folder *folder, const lh_met *met, uint32_t place, uint32_t state) {
+static uint32_t add_seen_steps(lh_folder *folder, const lh_seen_keys *seen_keys, uint32_t place,
+                               uint32_t state) {
   lh_place_tree *tree = folder->tree;
   const lh_fold_state *s = &folder->states[state];
-  lh_met_state what = state < met->n ? met->list[state] : (lh_met_state){0};
+  lh_seen_key what = state < seen_keys->n ? seen_keys->list[state] : (lh_seen_key){0};
   uint32_t own = step_at(folder, s);
   const lh_place_step step = tree->steps[own];
-  if (s->is_link && !what.repeats && !met->keeps_links && step.n_body > 0) {
+  if (s->is_link && !what.repeats && !seen_keys->keeps_links && step.n_body > 0) {
     for (uint32_t i = 0; i < step.n_body; i++)
       place = lh_place_behind(tree, place, tree->bodies[step.body + i]);
     return place;
   }
   if (own != folder->any_key || what.key == LH_ROOT || what.key == LH_NO_OBJECT)
-    return lh_place_behind(tree, place, what.is_named && met->several ? met->several : own);
+    return lh_place_behind(tree, place,
+                           what.is_named && seen_keys->several ? seen_keys->several : own);
   lh_edge edge = {.kind = LH_EDGE_VALUE, .key = lh_object_value(what.key)};
   return lh_place_behind(tree, place, lh_step_of_edge(tree, folder->snapshot, &edge));
 }
 
-uint32_t lh_place_with_keys(lh_folder *folder, const lh_met *met, uint32_t state) {
+uint32_t lh_place_with_keys(lh_folder *folder, const lh_seen_keys *seen_keys, uint32_t state) {
   uint32_t chain[MAX_DEPTH + 2], place = 0;
   size_t n = 0;
   for (;; state = folder->states[state].parent) {
     chain[n++] = state;
     if (form_of(folder, &folder->states[state]) == LH_FORM_BASE) break;
   }
-  while (n > 0) place = add_told(folder, met, place, chain[--n]);
+  while (n > 0) place = add_seen_steps(folder, seen_keys, place, chain[--n]);
   return place;
 }

@@ -62,7 +62,7 @@ typedef enum lh_key_sense { LH_KEYS_MEAN, LH_KEYS_VARY, LH_KEYS_DEPEND } lh_key_
 
 static inline lh_key_sense lh_key_sense_of(const lh_snapshot *snapshot, lh_id table) {
   const lh_class_entry *entry = snapshot->classes ? lh_class_entry_of(snapshot, table) : NULL;
-  if (!entry || snapshot->kind[table] & LH_KIND_PLUMBING) return LH_KEYS_MEAN;
+  if (!entry || snapshot->kind[table] & LH_KIND_RUNTIME) return LH_KEYS_MEAN;
   return entry->is_map ? LH_KEYS_VARY : LH_KEYS_DEPEND;
 }
 
@@ -80,7 +80,7 @@ static inline bool lh_keys_vary(const lh_snapshot *snapshot, uint32_t class_inde
 
 /* Does an entry count in lh_keys_vary? The key must be a string, the value an object but no
 ** string. */
-static inline bool lh_tells_of_keys(const lh_snapshot *s, lh_id key, lh_id value) {
+static inline bool lh_counts_for_keys(const lh_snapshot *s, lh_id key, lh_id value) {
   enum {
     TELLS = 1 << LH_TYPE_TABLE | 1 << LH_TYPE_USERDATA | 1 << LH_TYPE_THREAD | 1 << LH_TYPE_CLOSURE
   };
@@ -93,8 +93,8 @@ static inline bool lh_is_keyed_object(const lh_snapshot *s, uint32_t e) {
   if (!(s->label[e] & LH_LABEL_KEYED)) return false;
   bool is_aside = (s->label[e] | s->label[e - 1]) & LH_LABEL_ASIDE;
   return __builtin_expect(is_aside, 0)
-             ? lh_tells_of_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e))
-             : lh_tells_of_keys(s, s->edge[e - 1], s->edge[e]);
+             ? lh_counts_for_keys(s, lh_true_target(s, e - 1), lh_true_target(s, e))
+             : lh_counts_for_keys(s, s->edge[e - 1], s->edge[e]);
 }
 
 /* ==== fold_paths.c ================================================================== */
@@ -107,19 +107,19 @@ typedef struct lh_spot {
 } lh_spot;
 
 /* What a state stood for on the paths of a question. */
-typedef struct lh_met_state {
+typedef struct lh_seen_key {
   lh_id key;     /* any key: the only string key; LH_ROOT: none, LH_NO_OBJECT: several */
   bool repeats;  /* for a link: it followed itself */
   bool is_named; /* any key: some keys were strings */
-} lh_met_state;
+} lh_seen_key;
 
 /* All zero is empty. */
-typedef struct lh_met {
-  lh_met_state *list; /* of each state; missing states were not met */
+typedef struct lh_seen_keys {
+  lh_seen_key *list; /* of each state; missing states were not met */
   size_t n;
   bool keeps_links; /* all links keep their stars */
   uint32_t several; /* the step told for several string keys; 0: [*], as for numbers */
-} lh_met;
+} lh_seen_keys;
 
 /* The folded paths that name all objects (lh_naming_parent). Freed with the classes. */
 struct lh_folds {
@@ -129,7 +129,7 @@ struct lh_folds {
   uint32_t *spot; /* of each object */
   lh_id *order;   /* reachable objects, the root first, each behind its dominators */
   size_t n;
-  lh_met met; /* on all folded paths */
+  lh_seen_keys seen_keys; /* on all folded paths */
 };
 
 /* Needs classes. Made on the first call, freed by another analysis. O(edges); 8 bytes an object. */
@@ -158,13 +158,14 @@ uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_i
 bool lh_is_open(const lh_folder *folder, uint32_t state);
 
 /* Notes the edge `e` from one state to another. */
-bool lh_meet_key(lh_met *met, const lh_folder *folder, uint32_t from, uint32_t to, uint32_t e);
+bool lh_note_key(lh_seen_keys *seen_keys, const lh_folder *folder, uint32_t from, uint32_t to,
+                 uint32_t e);
 
 /* For all edges on the paths of these objects, which must be reachable. */
-bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n_ids);
+bool lh_note_keys(lh_seen_keys *seen_keys, const lh_folds *folds, const lh_id *ids, size_t n_ids);
 
 /* A [*] that stood for one string key becomes that key, and a link that never repeated loses its
 ** star. So _G.users[*].mailbox says which of a user's 50 fields it is. */
-uint32_t lh_place_with_keys(lh_folder *folder, const lh_met *met, uint32_t state);
+uint32_t lh_place_with_keys(lh_folder *folder, const lh_seen_keys *seen_keys, uint32_t state);
 
 #endif

@@ -217,7 +217,7 @@ static inline bool fill_spot(lh_folds *folds, uint32_t from, uint32_t e, lh_id t
   folds->spot[target] = to;
   spot->objects++;
   return !spot->is_open ||
-         lh_meet_key(&folds->met, &folds->folder, folds->spots[from].state, spot->state, e);
+         lh_note_key(&folds->seen_keys, &folds->folder, folds->spots[from].state, spot->state, e);
 }
 
 static bool visit_targets(walk *w, lh_id id) {
@@ -257,7 +257,7 @@ static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8
 
 static void free_folds(lh_folds *folds) {
   lh_folder_free(&folds->folder);
-  LH_FREE_ALL(folds->spots, folds->spot, folds->order, folds->met.list, folds);
+  LH_FREE_ALL(folds->spots, folds->spot, folds->order, folds->seen_keys.list, folds);
 }
 
 lh_folds *lh_folds_of(const lh_snapshot *snapshot) {
@@ -297,7 +297,7 @@ uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_i
   return marks;
 }
 
-bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n_ids) {
+bool lh_note_keys(lh_seen_keys *seen_keys, const lh_folds *folds, const lh_id *ids, size_t n_ids) {
   const lh_folder *folder = &folds->folder;
   const lh_snapshot *s = folder->snapshot;
   uint64_t *is_met = lh_alloc_zeroed((size_t)s->n / 64 + 1, sizeof *is_met);
@@ -309,7 +309,7 @@ bool lh_meet_keys(lh_met *met, const lh_folds *folds, const lh_id *ids, size_t n
       const lh_spot *spot = lh_spot_at(folds, id);
       parent = lh_naming_parent(s, id);
       if (spot->is_open)
-        ok = lh_meet_key(met, folder, lh_spot_at(folds, parent)->state, spot->state,
+        ok = lh_note_key(seen_keys, folder, lh_spot_at(folds, parent)->state, spot->state,
                          s->parent_edge[id]);
     }
   lh_free(is_met);

@@ -9,7 +9,7 @@
 #include "names.h"
 #include "read/decode.h"
 
-static void put(lh_namer *namer, lh_map *map, lh_id key, lh_id value) {
+static void put_in_map(lh_namer *namer, lh_map *map, lh_id key, lh_id value) {
   uint32_t *at = lh_map_at(map, key);
   if (at) *at = value;
   namer->failed |= !at;
@@ -27,8 +27,8 @@ void lh_collect_nested_names(lh_namer *namer) {
       if (edge.kind != LH_EDGE_NESTED) continue;
       bool is_inside = around.as.proto.line > 0;
       if (is_inside) namer->flags[edge.target] |= LH_INSIDE;
-      if (is_inside) put(namer, &namer->around, edge.target, id);
-      if (edge.name != LH_NO_OBJECT) put(namer, &namer->nested, edge.target, edge.name);
+      if (is_inside) put_in_map(namer, &namer->around, edge.target, id);
+      if (edge.name != LH_NO_OBJECT) put_in_map(namer, &namer->nested, edge.target, edge.name);
     }
   }
 }
@@ -77,7 +77,7 @@ void lh_collect_c_functions(lh_namer *namer) {
 
 static lh_text_id name_with_place(lh_namer *namer, lh_text *text, size_t n_own) {
   lh_text_id name = lh_namer_text(namer, text);
-  if (!namer->failed) put(namer, &namer->classes->named, name, (uint32_t)n_own);
+  if (!namer->failed) put_in_map(namer, &namer->classes->named, name, (uint32_t)n_own);
   return namer->failed ? LH_NO_NUMBER : name;
 }
 
@@ -173,7 +173,7 @@ static lh_text_id name_of_wrapped(lh_namer *namer, lh_id closure, bool *specific
     name = name_of_coroutine(namer, proto);
   else
     name = *specific ? lh_namer_string(namer, "coroutine (finished)", 20) : unknown;
-  put(namer, &namer->classes->functions, thread, name);
+  put_in_map(namer, &namer->classes->functions, thread, name);
   return namer->failed ? LH_NO_NUMBER : name;
 }
 
@@ -255,7 +255,7 @@ static lh_text_id name_of_runner(lh_namer *namer, lh_id proto) {
   lh_text text = {0};
   lh_text_format(&text, "thread %s", lh_function_label(namer, proto, function));
   lh_text_id made = lh_namer_text(namer, &text);
-  if (!namer->failed) put(namer, &namer->threads, proto, made);
+  if (!namer->failed) put_in_map(namer, &namer->threads, proto, made);
   return made;
 }
 
@@ -267,7 +267,7 @@ lh_text_id lh_thread_name(lh_namer *namer, lh_id id, lh_id *proto, bool *specifi
   *proto = LH_NO_OBJECT;
   *specific = true;
   if (thread.as.thread.is_main) {
-    namer->snapshot->kind[id] |= LH_KIND_PLUMBING;
+    namer->snapshot->kind[id] |= LH_KIND_RUNTIME;
     return lh_namer_string(namer, "main thread", 11);
   }
   *proto = outermost_proto(snapshot, id);

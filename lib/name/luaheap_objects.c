@@ -7,7 +7,8 @@
 #include "graph/graph.h"
 #include "names.h"
 
-static bool is_key(const lh_snapshot *snapshot, lh_value key, const char *name, bool begins) {
+static bool is_string_key(const lh_snapshot *snapshot, lh_value key, const char *name,
+                          bool begins) {
   const char *bytes;
   size_t n, length = strlen(name);
   return key.kind == LH_VALUE_OBJECT && lh_string_whole(snapshot, key.as.object, &bytes, &n) &&
@@ -19,7 +20,7 @@ static bool get(const lh_snapshot *snapshot, lh_id table, const char *name, lh_v
   lh_edges it;
   lh_value key, value;
   for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    if (!is_key(snapshot, key, name, false)) continue;
+    if (!is_string_key(snapshot, key, name, false)) continue;
     if (found) *found = value;
     return true;
   }
@@ -50,7 +51,7 @@ typedef struct marking {
 } marking;
 
 /* A file may refer to objects without a record. */
-static bool add(marking *m, lh_id id) {
+static bool mark_object(marking *m, lh_id id) {
   if (!lh_is_reachable(m->snapshot, id) || m->marks[id] & m->mark) return true;
   if (!lh_grow(&m->ids, m->n, &m->capacity, sizeof *m->ids)) return false;
   m->marks[id] |= m->mark;
@@ -63,10 +64,11 @@ static bool add_ours(marking *m, lh_id table) {
   lh_value key, value;
   bool ok = true;
   for (lh_entries_begin(m->snapshot, table, &it); ok && lh_entries_next(&it, &key, &value);) {
-    if (!is_key(m->snapshot, key, "heap", false) && !is_key(m->snapshot, key, "heap.", true))
+    if (!is_string_key(m->snapshot, key, "heap", false) &&
+        !is_string_key(m->snapshot, key, "heap.", true))
       continue;
-    ok = (m->snapshot->parent[key.as.object] != table || add(m, key.as.object)) &&
-         (value.kind != LH_VALUE_OBJECT || add(m, value.as.object));
+    ok = (m->snapshot->parent[key.as.object] != table || mark_object(m, key.as.object)) &&
+         (value.kind != LH_VALUE_OBJECT || mark_object(m, value.as.object));
   }
   return ok;
 }
@@ -79,7 +81,7 @@ bool lh_mark_luaheap(const lh_snapshot *snapshot, uint8_t *marks, uint8_t mark) 
   bool ok = add_ours(&m, classes->loaded) && add_ours(&m, classes->registry);
   for (size_t i = 0; ok && i < m.n; i++)
     for (uint32_t e = graph.first_edge[m.ids[i]]; ok && e < graph.first_edge[m.ids[i] + 1]; e++)
-      if (snapshot->parent[graph.edge[e]] == m.ids[i]) ok = add(&m, graph.edge[e]);
+      if (snapshot->parent[graph.edge[e]] == m.ids[i]) ok = mark_object(&m, graph.edge[e]);
   lh_free(m.ids);
   return ok;
 }

@@ -31,7 +31,7 @@ uint32_t lh_add_meta(lh_namer *namer, lh_id id) {
   return *index;
 }
 
-static bool is_key(const lh_edge *edge, const char *bytes, size_t n, const char *name) {
+static bool is_edge_key(const lh_edge *edge, const char *bytes, size_t n, const char *name) {
   return edge->kind == LH_EDGE_VALUE && strlen(name) == n && memcmp(bytes, name, n) == 0;
 }
 
@@ -43,15 +43,15 @@ static void read_field(lh_namer *namer, lh_meta *meta, const lh_edge *edge) {
   if (edge->kind != LH_EDGE_VALUE || edge->key.kind != LH_VALUE_OBJECT ||
       !lh_string_whole(snapshot, edge->key.as.object, &key, &n))
     return;
-  if (is_key(edge, key, n, "__index") && lh_type_of(snapshot, edge->target) == LH_TYPE_TABLE)
+  if (is_edge_key(edge, key, n, "__index") && lh_type_of(snapshot, edge->target) == LH_TYPE_TABLE)
     meta->index = edge->target;
   if (!lh_string_whole(snapshot, edge->target, &value, &n_value) || n_value == 0) return;
   lh_text_id *field = NULL;
-  if (is_key(edge, key, n, "__name")) field = &meta->name;
+  if (is_edge_key(edge, key, n, "__name")) field = &meta->name;
   for (size_t i = 0; i < sizeof strong / sizeof *strong; i++)
-    if (is_key(edge, key, n, strong[i])) field = &meta->strong;
+    if (is_edge_key(edge, key, n, strong[i])) field = &meta->strong;
   /* A field `name` is the name of a class only if it looks like one. */
-  if (is_key(edge, key, n, "name") && value[0] >= 'A' && value[0] <= 'Z' && n_value <= 80)
+  if (is_edge_key(edge, key, n, "name") && value[0] >= 'A' && value[0] <= 'Z' && n_value <= 80)
     field = &meta->weak;
   if (!field) return;
   lh_text text = {0};

@@ -89,7 +89,7 @@ char *lh_string_text(const lh_snapshot *snapshot, lh_id id, size_t max_bytes) {
   return lh_text_finish(&text);
 }
 
-static void add_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
+static void add_address(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
   if (id == LH_ROOT || id > snapshot->n) {
     lh_text_string(text, id == LH_ROOT ? "root" : "none");
     return;
@@ -103,7 +103,7 @@ static void add_object(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
 
 char *lh_object_text(const lh_snapshot *snapshot, lh_id id) {
   lh_text text = {0};
-  add_object(&text, snapshot, id);
+  add_address(&text, snapshot, id);
   return lh_text_finish(&text);
 }
 
@@ -130,7 +130,7 @@ void lh_add_value(lh_text *text, const lh_snapshot *snapshot, lh_value value) {
       if (lh_is_string(snapshot, value.as.object))
         add_quoted(text, snapshot, value.as.object, LH_NAME_BYTES);
       else
-        add_object(text, snapshot, value.as.object);
+        add_address(text, snapshot, value.as.object);
       break;
     case LH_VALUE_ABSENT: lh_text_string(text, "none"); break;
   }
@@ -160,7 +160,7 @@ void lh_add_class(lh_text *text, const lh_snapshot *snapshot, lh_id id) {
   else if (entry)
     lh_text_string(text, entry->visible.name);
   else
-    add_object(text, snapshot, id);
+    add_address(text, snapshot, id);
 }
 
 /* ==== Edges ========================================================================= */
@@ -374,7 +374,7 @@ bool lh_edges_alike(const lh_snapshot *snapshot, const lh_edge *a, const lh_edge
   }
 }
 
-bool lh_is_told_by_root(const lh_snapshot *snapshot, lh_id id) {
+bool lh_is_named_by_root(const lh_snapshot *snapshot, lh_id id) {
   for (size_t i = 0; i < snapshot->n_roots; i++)
     if (snapshot->roots[i].target == id && snapshot->roots[i].kind <= LH_ROOT_MAIN_THREAD)
       return true;

@@ -2,7 +2,7 @@
 ** names.h - shared by the files that name things. Private to the library.
 **
 ** classes.c has the class of every object; candidates.c, metatables.c, functions.c, shapes.c,
-** contents.c, luaheap_objects.c and code_references.c find names. All texts are in one set of
+** collections.c, luaheap_objects.c and code_references.c find names. All texts are in one set of
 ** strings (`texts`) and are passed by number.
 */
 #ifndef LUAHEAP_NAMES_H
@@ -36,25 +36,25 @@ typedef struct lh_class_entry {
   bool specific;         /* says what the objects are for, unlike "array" */
 } lh_class_entry;
 
-typedef struct lh_naming {
+typedef struct lh_code_references {
   uint64_t *pairs; /* string << 32 | prototype */
   size_t n;
   bool is_made;
-} lh_naming;
+} lh_code_references;
 
 struct lh_classes {
   lh_class_entry *list;
   size_t n, capacity;
   lh_map by_identity; /* lh_class_key -> index */
   lh_strings texts;
-  uint32_t *of;                 /* class of each object */
-  lh_map functions;             /* proto -> "function on_tick @app.lua:31"; thread -> its text */
-  lh_map c_functions;           /* address of a C function -> "string.format" */
-  lh_map named;                 /* a function's name with place -> bytes before the place */
-  lh_map modules;               /* table -> its name in package.loaded */
-  lh_map varying;               /* table, class -> whether keys vary, a cache */
-  lh_naming naming;             /* made on first use */
-  struct lh_place_tree *places; /* for all analyses (place_steps.h); NULL: not made yet */
+  uint32_t *of;       /* class of each object */
+  lh_map functions;   /* proto -> "function on_tick @app.lua:31"; thread -> its text */
+  lh_map c_functions; /* address of a C function -> "string.format" */
+  lh_map named;       /* a function's name with place -> bytes before the place */
+  lh_map modules;     /* table -> its name in package.loaded */
+  lh_map varying;     /* table, class -> whether keys vary, a cache */
+  lh_code_references code_references; /* made on first use */
+  struct lh_place_tree *places;       /* for all analyses (place_steps.h); NULL: not made yet */
   void (*free_places)(struct lh_place_tree *places);
   lh_folds *folds; /* NULL: not made yet, or dropped by another analysis */
   void (*free_folds)(lh_folds *folds);
@@ -62,7 +62,7 @@ struct lh_classes {
   lh_id registry, globals, loaded;
 };
 
-void lh_free_naming(lh_naming *naming);
+void lh_free_code_references(lh_code_references *code_references);
 
 /* classes.c: for when the paths that name objects change. */
 void lh_drop_folds(lh_classes *classes);
@@ -241,8 +241,8 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table);
 /* Turns records with one field whose key varies into maps. */
 void lh_join_one_key_maps(lh_namer *namer);
 
-/* contents.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
-void lh_name_contents(lh_namer *namer);
+/* collections.c: the final classes of collections, which lh_shape_of left plain and uncounted. */
+void lh_classify_collections(lh_namer *namer);
 void lh_count_object(const lh_snapshot *snapshot, lh_classes *classes, lh_id id);
 
 /* ==== luaheap_objects.c ============================================================== */

@@ -64,7 +64,7 @@ void lh_add_holder(lh_text *text, const lh_snapshot *snapshot, lh_id holder) {
   lh_free(told);
 }
 
-static void add_thread(lh_text *text, const lh_snapshot *snapshot, lh_id thread, bool folded) {
+static void add_thread_name(lh_text *text, const lh_snapshot *snapshot, lh_id thread, bool folded) {
   lh_object object;
   lh_add_class(text, snapshot, thread);
   lh_object_at(snapshot, thread, &object);
@@ -105,7 +105,7 @@ static void add_base(lh_text *text, const lh_snapshot *snapshot, const lh_edge *
     default: lh_add_slot(text, snapshot, edge); break;
   }
   lh_text_string(text, " of ");
-  add_thread(text, snapshot, edge->source, folded);
+  add_thread_name(text, snapshot, edge->source, folded);
 }
 
 /* Only an exact path has the key itself. Returns the length of "key". */
@@ -213,12 +213,12 @@ uint32_t lh_step_of_edge(lh_place_tree *tree, const lh_snapshot *snapshot, const
 
 /* ==== Exact paths =================================================================== */
 
-static void tell_edge(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *edge) {
+static void print_edge(lh_step_printer *printer, const lh_snapshot *snapshot, const lh_edge *edge) {
   lh_text piece = {0};
   lh_form form = lh_form_of(snapshot, edge);
   (void)add_piece(&piece, snapshot, edge, form, false);
-  if (piece.failed) telling->text.failed = true;
-  lh_tell(telling, form, piece.bytes, piece.n, is_phrase(edge));
+  if (piece.failed) printer->text.failed = true;
+  lh_print_step(printer, form, piece.bytes, piece.n, is_phrase(edge));
   lh_text_free(&piece);
 }
 
@@ -227,8 +227,8 @@ static bool are_same_piece(const lh_edge *a, const lh_edge *b) {
          b->key.kind == LH_VALUE_OBJECT && a->key.as.object == b->key.as.object;
 }
 
-static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
-                        size_t first, size_t last) {
+static void print_middle(lh_step_printer *printer, const lh_snapshot *snapshot,
+                         const lh_edge *steps, size_t first, size_t last) {
   lh_text piece = {0};
   bool alike = true;
   for (size_t i = first + 1; i <= last && alike; i++)
@@ -242,36 +242,36 @@ static void tell_middle(lh_telling *telling, const lh_snapshot *snapshot, const 
   } else {
     lh_text_string(&piece, " more steps ... ");
   }
-  if (piece.failed) telling->text.failed = true;
-  lh_tell(telling, LH_FORM_BEHIND, piece.bytes, piece.n, false);
+  if (piece.failed) printer->text.failed = true;
+  lh_print_step(printer, LH_FORM_BEHIND, piece.bytes, piece.n, false);
   lh_text_free(&piece);
 }
 
 /* Shows `shown` steps at each end, and nothing between if there are more. False: too long. */
-static bool tell_ends(lh_telling *telling, const lh_snapshot *snapshot, const lh_edge *steps,
-                      size_t n, size_t shown) {
-  lh_text_clear(&telling->text);
+static bool print_ends(lh_step_printer *printer, const lh_snapshot *snapshot, const lh_edge *steps,
+                       size_t n, size_t shown) {
+  lh_text_clear(&printer->text);
   for (size_t i = 0; i < n; i++) {
     if (i == shown && 2 * shown < n) {
       size_t last = n - shown - 1;
-      tell_middle(telling, snapshot, steps, i, last);
+      print_middle(printer, snapshot, steps, i, last);
       i = last;
     } else {
-      tell_edge(telling, snapshot, &steps[i]);
+      print_edge(printer, snapshot, &steps[i]);
     }
-    if (telling->text.n > LH_PATH_BYTES && shown > 1) return false;
+    if (printer->text.n > LH_PATH_BYTES && shown > 1) return false;
   }
   return true;
 }
 
-static char *tell_exactly(const lh_snapshot *snapshot, const lh_path *path) {
-  lh_telling telling = {0};
+static char *exact_path_text(const lh_snapshot *snapshot, const lh_path *path) {
+  lh_step_printer printer = {0};
   size_t first = path->n_steps;
   while (first > 0 && lh_form_of(snapshot, &path->steps[first - 1]) != LH_FORM_BASE) first--;
   if (first > 0) first--; /* the step of the last new beginning */
   size_t n = path->n_steps - first, shown = n > MAX_PIECES ? LH_SHOWN_AT_ENDS : n;
-  while (!tell_ends(&telling, snapshot, path->steps + first, n, shown)) shown = lh_fewer(shown);
-  return lh_text_finish(&telling.text);
+  while (!print_ends(&printer, snapshot, path->steps + first, n, shown)) shown = lh_fewer(shown);
+  return lh_text_finish(&printer.text);
 }
 
 /* One pass for all classes of a table's values: there may be as many classes as values. */
@@ -300,7 +300,7 @@ static bool find_varying(const lh_snapshot *snapshot, const lh_edge *edge, bool 
   lh_key_sense sense = lh_key_sense_of(snapshot, edge->source);
   *vary = sense == LH_KEYS_VARY;
   if (sense != LH_KEYS_DEPEND || edge->key.kind != LH_VALUE_OBJECT ||
-      !lh_tells_of_keys(snapshot, edge->key.as.object, edge->target))
+      !lh_counts_for_keys(snapshot, edge->key.as.object, edge->target))
     return true;
   uint64_t key = (uint64_t)edge->source << 32 | lh_class_of(snapshot, edge->target);
   uint32_t known = lh_map_get(&snapshot->classes->varying, key);
@@ -347,7 +347,7 @@ bool lh_last_steps(const lh_snapshot *snapshot, const lh_edge *path, size_t n_pa
   return tree && fold_path(tree, snapshot, path, n_path, steps, n) != LH_NO_NUMBER;
 }
 
-static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
+static char *folded_path_text(const lh_snapshot *snapshot, const lh_path *path) {
   lh_place_tree own = {0}, *tree = snapshot->classes ? lh_places_of(snapshot) : &own;
   lh_text text = {0};
   uint32_t place = tree ? place_of_path(tree, snapshot, path) : LH_NO_NUMBER;
@@ -357,7 +357,7 @@ static char *tell_folded(const lh_snapshot *snapshot, const lh_path *path) {
 }
 
 char *lh_path_text(const lh_snapshot *snapshot, const lh_path *path, bool folded) {
-  return folded ? tell_folded(snapshot, path) : tell_exactly(snapshot, path);
+  return folded ? folded_path_text(snapshot, path) : exact_path_text(snapshot, path);
 }
 
 /* The holder of _G, the main thread and the like is not interesting. */

@@ -8,7 +8,7 @@ enum { MOST_TEXT = 16 };
 
 void lh_places_free(lh_places *places) {
   lh_strings_free(&places->texts);
-  LH_FREE_ALL(places->met.list, places->list, places->of_spot);
+  LH_FREE_ALL(places->seen_keys.list, places->list, places->of_spot);
   lh_map_free(&places->by_at);
 }
 
@@ -32,7 +32,7 @@ static uint32_t add_place(lh_places *places, uint32_t class_index, uint32_t stat
 }
 
 /* One place for all objects of a class for whose text no room is left. */
-static uint32_t untold_place(lh_places *places, uint32_t class_index, uint32_t state) {
+static uint32_t place_without_room(lh_places *places, uint32_t class_index, uint32_t state) {
   uint32_t *place = lh_map_at(&places->by_at, (uint64_t)class_index << 32 | LH_NO_PLACE);
   lh_text dots = {0};
   if (!place || *place != LH_NO_NUMBER) return place ? *place : LH_NO_NUMBER;
@@ -47,7 +47,7 @@ static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state
   uint32_t known = lh_map_get(&places->by_at, key);
   if (known != LH_NO_NUMBER) return known;
   lh_text_id path = path_text_of(places, at);
-  if (path == 0) return untold_place(places, class_index, state);
+  if (path == 0) return place_without_room(places, class_index, state);
   uint32_t *place = lh_map_at(&places->by_at, key);
   return place ? *place = add_place(places, class_index, state, at, path) : LH_NO_NUMBER;
 }
@@ -55,7 +55,7 @@ static uint32_t place_at(lh_places *places, uint32_t class_index, uint32_t state
 static bool place_spot(lh_places *places, uint32_t spot) {
   if (places->of_spot[spot] != LH_NO_NUMBER) return true;
   lh_spot s = places->folds->spots[spot];
-  uint32_t at = lh_place_with_keys(&places->folds->folder, &places->met, s.state);
+  uint32_t at = lh_place_with_keys(&places->folds->folder, &places->seen_keys, s.state);
   places->of_spot[spot] = place_at(places, s.class_index, s.state, at);
   return places->of_spot[spot] != LH_NO_NUMBER;
 }
@@ -66,7 +66,7 @@ static bool begin_places(lh_places *places, const lh_snapshot *snapshot, const l
   if (!places->folds) return false;
   places->n_spots = places->folds->n_spots;
   places->of_spot = lh_numbers_of_spots(places->folds, 1);
-  return places->of_spot && lh_meet_keys(&places->met, places->folds, ids, n_ids) &&
+  return places->of_spot && lh_note_keys(&places->seen_keys, places->folds, ids, n_ids) &&
          lh_strings_add(&places->texts, "...", 3) != LH_NO_NUMBER;
 }
 
@@ -135,7 +135,7 @@ static void add_class(lh_place *place, const lh_place *other) {
 }
 
 /* Gives `first` a * where joined places differ: `folded`, if more than numbers differ. */
-static bool tell_difference(lh_places *places, lh_place *first, uint32_t told, uint32_t folded) {
+static bool star_difference(lh_places *places, lh_place *first, uint32_t told, uint32_t folded) {
   uint32_t both = lh_place_of_both(lh_tree_of(places), first->at, told);
   first->at = both == LH_NO_PLACE ? folded : both;
   return both != LH_NO_NUMBER;
@@ -161,7 +161,7 @@ static bool join_alike(lh_places *places, const likeness *like, uint32_t *to) {
     to[i] = *known;
     add_class(&places->list[to[i]], place);
     if (place->joined)
-      ok = tell_difference(places, &places->list[to[i]], like[i].told, (uint32_t)key);
+      ok = star_difference(places, &places->list[to[i]], like[i].told, (uint32_t)key);
   }
   LH_FREE_MAPS(&seen, &n_alike, &first);
   return ok;

@@ -25,8 +25,8 @@ typedef struct lh_place {
 
 typedef struct lh_places {
   lh_folds *folds;
-  lh_met met;       /* for the paths asked about */
-  lh_strings texts; /* the first is "...", for places without room */
+  lh_seen_keys seen_keys; /* for the paths asked about */
+  lh_strings texts;       /* the first is "...", for places without room */
   lh_place *list;
   size_t n, capacity;
   uint32_t *of_spot; /* place of each spot; LH_NO_NUMBER: not asked about */
@@ -60,7 +60,7 @@ static inline lh_text_id lh_path_of(const lh_places *places, lh_id id) {
   return places->list[lh_place_of(places, id)].path;
 }
 
-static inline uint32_t lh_at_of(const lh_places *places, lh_id id) {
+static inline uint32_t lh_keyed_place_of(const lh_places *places, lh_id id) {
   return places->list[lh_place_of(places, id)].at;
 }
 
@@ -113,22 +113,22 @@ bool lh_older_fingerprint(const lh_class_entry *class, const char *name, lh_type
 
 /* objects: for each span of the history. bytes: retained by objects that no other one there
 ** dominates. */
-typedef struct lh_at_place {
+typedef struct lh_place_counts {
   uint64_t objects[LH_SPANS];
   uint64_t bytes;
-} lh_at_place;
+} lh_place_counts;
 
 /* Adds up objects by row. */
 typedef struct lh_tally {
   const lh_snapshot *snapshot;
   const uint8_t *span_of;
-  lh_at_place *rows;
+  lh_place_counts *rows;
   uint32_t *below; /* row nearest above each object, in the dominator tree; the owner frees it */
 } lh_tally;
 
 /* Sets the rows to 0. False: out of memory. */
 bool lh_tally_begin(lh_tally *tally, const lh_snapshot *snapshot, const uint8_t *span_of,
-                    lh_at_place *rows, size_t n_rows);
+                    lh_place_counts *rows, size_t n_rows);
 
 /* Each object after its dominators. LH_NO_NUMBER: in no row. */
 static inline void lh_tally_add(lh_tally *t, lh_id id, uint32_t row) {
@@ -142,7 +142,7 @@ static inline void lh_tally_add(lh_tally *t, lh_id id, uint32_t row) {
 /* Counts objects for these prints (`any` of lh_print_places, also of another snapshot), in one
 ** pass. span_of: of lh_find_history. Needs lh_classify. LH_EMEMORY. */
 int lh_count_at_places(lh_snapshot *snapshot, const lh_print *prints, size_t n,
-                       const uint8_t *span_of, lh_at_place *out, lh_error *error);
+                       const uint8_t *span_of, lh_place_counts *out, lh_error *error);
 
 /* The objects at one spot, and the numbers of its prints, or LH_NO_PRINT. A list of all spots is
 ** enough to count objects at any place later. */
@@ -156,12 +156,12 @@ int lh_list_printed(const lh_snapshot *snapshot, lh_printed **out, size_t *n, lh
 
 /* Counts the objects at the places with these prints, as objects[0]. */
 bool lh_count_printed(const lh_printed *list, size_t n_list, const lh_print *prints, size_t n,
-                      lh_at_place *out);
+                      lh_place_counts *out);
 
 /* ==== place_counts.c ================================================================ */
 
 /* What rows of lh_places tell of: the objects of their classes at their places with keys. */
-typedef struct lh_told {
+typedef struct lh_counted_places {
   lh_map row_of;   /* number of class and place -> row */
   lh_map is_vague; /* those of places with [?] that spots have in a snapshot */
   struct {
@@ -169,11 +169,11 @@ typedef struct lh_told {
     uint32_t row;
   } * vague; /* the same for rows with [?] in place of a key */
   size_t n_vague, capacity;
-} lh_told;
+} lh_counted_places;
 
-/* Needs lh_join_places. Call lh_told_free in any case. */
-bool lh_tell_places(lh_places *places, lh_told *told);
-void lh_told_free(lh_told *told);
+/* Needs lh_join_places. Call lh_counted_places_free in any case. */
+bool lh_list_counted_places(lh_places *places, lh_counted_places *counted);
+void lh_counted_places_free(lh_counted_places *counted);
 
 /* The numbers of all spots of a snapshot, from first[spot] on: of places, most exact first, then
 ** of those with [?]. All zero is empty. */
@@ -189,12 +189,12 @@ void lh_spot_numbers_free(lh_spot_numbers *spots);
 
 /* Stores the row of each spot, or LH_NO_NUMBER, and flags the rows whose objects in this snapshot
 ** are unknown: under one of the keys that a spot has. False: out of memory. */
-bool lh_rows_of_spots(lh_told *told, const lh_spot_numbers *spots, uint32_t *row_of,
+bool lh_rows_of_spots(lh_counted_places *counted, const lh_spot_numbers *spots, uint32_t *row_of,
                       bool *is_vague);
 
 /* Counts the objects of the rows in their own snapshot: there the keys of each path tell.
 ** LH_EMEMORY. */
-int lh_count_in_rows(lh_told *told, const lh_snapshot *snapshot, const uint8_t *span_of,
-                     lh_at_place *rows, size_t n_rows, lh_error *error);
+int lh_count_in_rows(lh_counted_places *counted, const lh_snapshot *snapshot,
+                     const uint8_t *span_of, lh_place_counts *rows, size_t n_rows, lh_error *error);
 
 #endif

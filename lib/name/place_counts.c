@@ -42,7 +42,7 @@ static uint64_t hash_text(const char *text) {
   return lh_hash(text, strlen(text), 0) | 1;
 }
 
-static bool begin(numberer *m, lh_folder *folder) {
+static bool begin_numbering(numberer *m, lh_folder *folder) {
   *m = (numberer){.folder = folder, .several = step_of_several(folder->tree)};
   m->classes = lh_alloc_zeroed(lh_class_count(folder->snapshot), sizeof *m->classes);
   for (lh_type type = 0; type < LH_TYPE_COUNT; type++)
@@ -112,32 +112,33 @@ static const uint8_t masks[(1 << MOST_KEYS) - 1] = {1, 2, 3};
 
 /* ==== Rows =========================================================================== */
 
-void lh_told_free(lh_told *told) {
-  LH_FREE_MAPS(&told->row_of, &told->is_vague);
-  lh_free(told->vague);
+void lh_counted_places_free(lh_counted_places *counted) {
+  LH_FREE_MAPS(&counted->row_of, &counted->is_vague);
+  lh_free(counted->vague);
 }
 
-static bool add_vague(const numberer *m, lh_told *told, const seed *what, uint32_t target,
-                      uint32_t row) {
+static bool add_vague(const numberer *m, lh_counted_places *counted, const seed *what,
+                      uint32_t target, uint32_t row) {
   keyed_place w;
   find_keys(m->folder->tree, target, &w);
   for (size_t i = 0; i < sizeof masks; i++) {
     uint32_t place = exchange(m, &w, masks[i], true);
     if (place == LH_NO_PLACE) continue;
     if (place == LH_NO_NUMBER ||
-        !lh_grow(&told->vague, told->n_vague, &told->capacity, sizeof *told->vague))
+        !lh_grow(&counted->vague, counted->n_vague, &counted->capacity, sizeof *counted->vague))
       return false;
-    told->vague[told->n_vague].number = number_at(m, what->own, place);
-    told->vague[told->n_vague++].row = row;
+    counted->vague[counted->n_vague].number = number_at(m, what->own, place);
+    counted->vague[counted->n_vague++].row = row;
   }
   return true;
 }
 
-static bool tell_spot(numberer *m, lh_places *places, lh_spot spot, uint32_t row, lh_told *told) {
+static bool add_spot(numberer *m, lh_places *places, lh_spot spot, uint32_t row,
+                     lh_counted_places *counted) {
   lh_place_tree *tree = m->folder->tree;
   const lh_place *place = &places->list[row];
   uint32_t keyless = m->folder->states[spot.state].place;
-  uint32_t at = lh_place_with_keys(m->folder, &places->met, spot.state);
+  uint32_t at = lh_place_with_keys(m->folder, &places->seen_keys, spot.state);
   const seed *what =
       place->several ? seed_of_type(m, spot.class_index) : seed_of_class(m, spot.class_index);
   if (at == LH_NO_NUMBER || !what) return false;
@@ -151,24 +152,24 @@ static bool tell_spot(numberer *m, lh_places *places, lh_spot spot, uint32_t row
     number = is_left || without == LH_NO_PLACE ? number_at(m, what->own, at)
                                                : number_at(m, what->without_numbers, without);
   }
-  uint32_t *known = lh_map_at(&told->row_of, number);
+  uint32_t *known = lh_map_at(&counted->row_of, number);
   if (!known) return false;
   if (*known != LH_NO_NUMBER) return true;
   *known = row;
-  return add_vague(m, told, what, at, row);
+  return add_vague(m, counted, what, at, row);
 }
 
-bool lh_tell_places(lh_places *places, lh_told *told) {
+bool lh_list_counted_places(lh_places *places, lh_counted_places *counted) {
   numberer m;
-  bool ok = begin(&m, &places->folds->folder);
-  places->met.keeps_links = true;
+  bool ok = begin_numbering(&m, &places->folds->folder);
+  places->seen_keys.keeps_links = true;
   for (size_t i = 0; ok && i < places->n_spots; i++) {
     uint32_t row = places->of_spot[i];
     lh_spot spot = places->folds->spots[i];
     if (row != LH_NO_NUMBER && spot.class_index != UINT32_MAX)
-      ok = tell_spot(&m, places, spot, row, told);
+      ok = add_spot(&m, places, spot, row, counted);
   }
-  places->met.keeps_links = false;
+  places->seen_keys.keeps_links = false;
   lh_free(m.classes);
   return ok;
 }
@@ -180,7 +181,7 @@ void lh_spot_numbers_free(lh_spot_numbers *spots) {
   *spots = (lh_spot_numbers){0};
 }
 
-static bool add(lh_spot_numbers *out, uint64_t number) {
+static bool append_number(lh_spot_numbers *out, uint64_t number) {
   if (!lh_grow(&out->numbers, out->n, &out->capacity, sizeof *out->numbers)) return false;
   out->numbers[out->n++] = number;
   return true;
@@ -200,7 +201,7 @@ typedef struct spot_places {
   size_t n_known, n_vague;
 } spot_places;
 
-static bool put(const numberer *m, spot_places *p, uint32_t place) {
+static bool put_place(const numberer *m, spot_places *p, uint32_t place) {
   if (place == LH_NO_PLACE) return true;
   if (is_of_several(m, place)) {
     p->vague[p->n_vague++] = place;
@@ -211,17 +212,18 @@ static bool put(const numberer *m, spot_places *p, uint32_t place) {
   return p->without_numbers[p->n_known++] != LH_NO_NUMBER;
 }
 
-static bool find_places(const numberer *m, const lh_met *met, uint32_t state, spot_places *p) {
+static bool find_places(const numberer *m, const lh_seen_keys *seen_keys, uint32_t state,
+                        spot_places *p) {
   keyed_place w;
   uint32_t keyless = m->folder->states[state].place;
-  uint32_t at = lh_place_with_keys(m->folder, met, state);
+  uint32_t at = lh_place_with_keys(m->folder, seen_keys, state);
   p->n_known = p->n_vague = 0;
   if (at == LH_NO_NUMBER) return false;
-  bool ok = put(m, p, at) && (keyless == at || put(m, p, keyless));
+  bool ok = put_place(m, p, at) && (keyless == at || put_place(m, p, keyless));
   find_keys(m->folder->tree, at, &w);
   for (size_t k = 0; ok && k < sizeof masks; k++) {
     uint32_t place = exchange(m, &w, masks[k], false);
-    ok = place != LH_NO_NUMBER && put(m, p, place);
+    ok = place != LH_NO_NUMBER && put_place(m, p, place);
   }
   return ok;
 }
@@ -231,22 +233,23 @@ static bool add_known(const numberer *m, lh_spot_numbers *out, const spot_places
   bool ok = true;
   for (size_t k = 0; ok && k < p->n_known; k++) {
     uint32_t without = p->without_numbers[k];
-    ok = add(out, number_at(m, what->own, p->known[k])) &&
-         (without == LH_NO_PLACE || add(out, number_at(m, what->without_numbers, without)));
+    ok = append_number(out, number_at(m, what->own, p->known[k])) &&
+         (without == LH_NO_PLACE ||
+          append_number(out, number_at(m, what->without_numbers, without)));
   }
   return ok;
 }
 
-static bool number_spot(numberer *m, const lh_met *met, lh_spot spot, size_t i,
+static bool number_spot(numberer *m, const lh_seen_keys *seen_keys, lh_spot spot, size_t i,
                         lh_spot_numbers *out) {
   spot_places p;
   const seed *class = seed_of_class(m, spot.class_index), *type = seed_of_type(m, spot.class_index);
-  bool ok = class && find_places(m, met, spot.state, &p) && add_known(m, out, &p, class) &&
+  bool ok = class && find_places(m, seen_keys, spot.state, &p) && add_known(m, out, &p, class) &&
             add_known(m, out, &p, type);
   out->first_vague[i] = out->n;
   for (size_t k = 0; ok && k < p.n_vague; k++)
-    ok = add(out, number_at(m, type->own, p.vague[k])) &&
-         add(out, number_at(m, class->own, p.vague[k]));
+    ok = append_number(out, number_at(m, type->own, p.vague[k])) &&
+         append_number(out, number_at(m, class->own, p.vague[k]));
   return ok;
 }
 
@@ -254,10 +257,10 @@ bool lh_number_spots(const lh_snapshot *snapshot, lh_spot_numbers *out) {
   lh_folds *folds = lh_folds_of(snapshot);
   numberer m;
   if (!folds) return false;
-  bool ok = begin(&m, &folds->folder);
-  lh_met met = folds->met;
-  met.keeps_links = true;
-  met.several = m.several;
+  bool ok = begin_numbering(&m, &folds->folder);
+  lh_seen_keys seen_keys = folds->seen_keys;
+  seen_keys.keeps_links = true;
+  seen_keys.several = m.several;
   out->n_spots = folds->n_spots;
   out->objects = lh_alloc(folds->n_spots, sizeof *out->objects);
   out->first = lh_alloc(folds->n_spots + 1, sizeof *out->first);
@@ -267,7 +270,7 @@ bool lh_number_spots(const lh_snapshot *snapshot, lh_spot_numbers *out) {
     out->first[i] = out->first_vague[i] = out->n;
     out->objects[i] = folds->spots[i].objects;
     if (folds->spots[i].class_index != UINT32_MAX)
-      ok = number_spot(&m, &met, folds->spots[i], i, out);
+      ok = number_spot(&m, &seen_keys, folds->spots[i], i, out);
   }
   if (ok) out->first[folds->n_spots] = out->n;
   lh_free(m.classes);
@@ -276,19 +279,19 @@ bool lh_number_spots(const lh_snapshot *snapshot, lh_spot_numbers *out) {
 
 /* ==== Both =========================================================================== */
 
-bool lh_rows_of_spots(lh_told *told, const lh_spot_numbers *spots, uint32_t *row_of,
+bool lh_rows_of_spots(lh_counted_places *counted, const lh_spot_numbers *spots, uint32_t *row_of,
                       bool *is_vague) {
-  lh_map_free(&told->is_vague);
+  lh_map_free(&counted->is_vague);
   for (size_t i = 0; i < spots->n_spots; i++) {
     row_of[i] = LH_NO_NUMBER;
     for (size_t k = spots->first[i]; k < spots->first_vague[i] && row_of[i] == LH_NO_NUMBER; k++)
-      row_of[i] = lh_map_get(&told->row_of, spots->numbers[k]);
+      row_of[i] = lh_map_get(&counted->row_of, spots->numbers[k]);
     for (size_t k = spots->first_vague[i]; k < spots->first[i + 1]; k++)
-      if (!lh_map_count(&told->is_vague, spots->numbers[k])) return false;
+      if (!lh_map_count(&counted->is_vague, spots->numbers[k])) return false;
   }
-  for (size_t i = 0; i < told->n_vague; i++)
-    if (lh_map_get(&told->is_vague, told->vague[i].number) != LH_NO_NUMBER)
-      is_vague[told->vague[i].row] = true;
+  for (size_t i = 0; i < counted->n_vague; i++)
+    if (lh_map_get(&counted->is_vague, counted->vague[i].number) != LH_NO_NUMBER)
+      is_vague[counted->vague[i].row] = true;
   return true;
 }
 
@@ -296,10 +299,10 @@ bool lh_rows_of_spots(lh_told *told, const lh_spot_numbers *spots, uint32_t *row
 
 typedef struct looker {
   numberer m;
-  const lh_told *told;
+  const lh_counted_places *counted;
   const lh_folds *folds;
-  lh_met met;            /* of one path */
-  lh_spot_numbers found; /* of one object */
+  lh_seen_keys seen_keys; /* of one path */
+  lh_spot_numbers found;  /* of one object */
   size_t first_vague;
   lh_id parent; /* of the last object, with its spot and row; LH_NO_OBJECT: its key tells */
   uint32_t spot, row;
@@ -315,19 +318,19 @@ static bool look_up(looker *l, lh_id id) {
   l->parent = LH_NO_OBJECT;
   for (lh_id at = id, above; at != LH_ROOT; at = above) {
     above = lh_naming_parent(s, at);
-    if (!lh_meet_key(&l->met, l->m.folder, lh_spot_at(l->folds, above)->state,
+    if (!lh_note_key(&l->seen_keys, l->m.folder, lh_spot_at(l->folds, above)->state,
                      lh_spot_at(l->folds, at)->state, s->parent_edge[at]))
       return false;
   }
   l->found.n = 0;
-  if (!number_spot(&l->m, &l->met, *spot, 0, &l->found)) return false;
+  if (!number_spot(&l->m, &l->seen_keys, *spot, 0, &l->found)) return false;
   for (lh_id at = id; at != LH_ROOT; at = lh_naming_parent(s, at)) {
     uint32_t state = lh_spot_at(l->folds, at)->state;
-    if (state < l->met.n) l->met.list[state] = (lh_met_state){0};
+    if (state < l->seen_keys.n) l->seen_keys.list[state] = (lh_seen_key){0};
   }
   l->row = LH_NO_NUMBER;
   for (size_t k = 0; k < l->first_vague && l->row == LH_NO_NUMBER; k++)
-    l->row = lh_map_get(&l->told->row_of, l->found.numbers[k]);
+    l->row = lh_map_get(&l->counted->row_of, l->found.numbers[k]);
   if (lh_key_of_row(s, s->parent_edge[id]) != LH_NO_OBJECT) return true;
   l->parent = lh_naming_parent(s, id);
   l->spot = l->folds->spot[id];
@@ -335,14 +338,16 @@ static bool look_up(looker *l, lh_id id) {
 }
 
 /* Finds the rows of spots, and the spots with a place with [?] that is also one of a row. */
-static bool begin_looker(looker *l, lh_told *told, const lh_spot_numbers *spots, size_t n_rows) {
+static bool begin_looker(looker *l, lh_counted_places *counted, const lh_spot_numbers *spots,
+                         size_t n_rows) {
   lh_map vague = {0};
   bool *is_vague_row = lh_alloc_zeroed(n_rows, sizeof *is_vague_row);
   l->row_of_spot = lh_alloc(spots->n_spots, sizeof *l->row_of_spot);
   l->is_vague = lh_alloc_zeroed(spots->n_spots, sizeof *l->is_vague);
   bool ok = is_vague_row && l->row_of_spot && l->is_vague &&
-            lh_rows_of_spots(told, spots, l->row_of_spot, is_vague_row);
-  for (size_t i = 0; ok && i < told->n_vague; i++) ok = lh_map_count(&vague, told->vague[i].number);
+            lh_rows_of_spots(counted, spots, l->row_of_spot, is_vague_row);
+  for (size_t i = 0; ok && i < counted->n_vague; i++)
+    ok = lh_map_count(&vague, counted->vague[i].number);
   for (size_t i = 0; ok && i < spots->n_spots; i++)
     for (size_t k = spots->first_vague[i]; k < spots->first[i + 1]; k++)
       l->is_vague[i] |= lh_map_get(&vague, spots->numbers[k]) != LH_NO_NUMBER;
@@ -365,19 +370,22 @@ static bool count_all(looker *l, lh_tally *tally) {
   return ok;
 }
 
-int lh_count_in_rows(lh_told *told, const lh_snapshot *snapshot, const uint8_t *span_of,
-                     lh_at_place *rows, size_t n_rows, lh_error *error) {
+int lh_count_in_rows(lh_counted_places *counted, const lh_snapshot *snapshot,
+                     const uint8_t *span_of, lh_place_counts *rows, size_t n_rows,
+                     lh_error *error) {
   lh_spot_numbers spots = {0};
   lh_tally tally = {0};
-  looker l = {.told = told, .parent = LH_NO_OBJECT, .row = LH_NO_NUMBER};
+  looker l = {.counted = counted, .parent = LH_NO_OBJECT, .row = LH_NO_NUMBER};
   l.folds = lh_folds_of(snapshot);
-  bool ok = lh_number_spots(snapshot, &spots) && begin(&l.m, &snapshot->classes->folds->folder) &&
-            begin_looker(&l, told, &spots, n_rows) &&
+  bool ok = lh_number_spots(snapshot, &spots) &&
+            begin_numbering(&l.m, &snapshot->classes->folds->folder) &&
+            begin_looker(&l, counted, &spots, n_rows) &&
             lh_tally_begin(&tally, snapshot, span_of, rows, n_rows);
-  l.met = (lh_met){.keeps_links = true, .several = l.m.several};
+  l.seen_keys = (lh_seen_keys){.keeps_links = true, .several = l.m.several};
   l.found.first_vague = &l.first_vague;
   ok = ok && count_all(&l, &tally);
-  LH_FREE_ALL(tally.below, l.row_of_spot, l.is_vague, l.met.list, l.found.numbers, l.m.classes);
+  LH_FREE_ALL(tally.below, l.row_of_spot, l.is_vague, l.seen_keys.list, l.found.numbers,
+              l.m.classes);
   lh_spot_numbers_free(&spots);
   return ok ? LH_OK : lh_fail_memory(error, "counting what is at a place");
 }

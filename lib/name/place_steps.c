@@ -139,7 +139,7 @@ static size_t list_steps(const lh_place_tree *tree, uint32_t place,
   return n;
 }
 
-static bool is_key(const lh_place_step *step) {
+static bool is_key_step(const lh_place_step *step) {
   return step->kind == LH_EDGE_VALUE || step->kind == LH_STEP_ANY_KEY;
 }
 
@@ -161,8 +161,8 @@ uint32_t lh_place_in_common(lh_place_tree *tree, uint32_t place, uint32_t other)
     at = i;
   }
   if (n_others == 0) return place;
-  if (n_others > 1 || at == 0 || !is_key(lh_last_step(tree, a[at])) ||
-      !is_key(lh_last_step(tree, b[at])))
+  if (n_others > 1 || at == 0 || !is_key_step(lh_last_step(tree, a[at])) ||
+      !is_key_step(lh_last_step(tree, b[at])))
     return LH_NO_PLACE;
   uint32_t both = lh_place_behind(tree, a[at - 1], lh_any_key(tree));
   for (size_t i = at + 1; i < n; i++) both = lh_place_behind(tree, both, tree->list[a[i]].step);

@@ -158,12 +158,13 @@ uint32_t lh_place_of_both(lh_place_tree *tree, uint32_t place, uint32_t other);
 /* ==== place_text.c: the printer ====================================================== */
 
 /* The text so far, and whether it needs parentheses. */
-typedef struct lh_telling {
+typedef struct lh_step_printer {
   lh_text text;
   bool phrase;
-} lh_telling;
+} lh_step_printer;
 
-void lh_tell(lh_telling *telling, lh_form form, const char *piece, size_t n, bool phrase);
+void lh_print_step(lh_step_printer *printer, lh_form form, const char *piece, size_t n,
+                   bool phrase);
 
 /* A longer text shows only five pieces at each end, or fewer, but at least one. */
 enum { LH_PATH_BYTES = 2000, LH_SHOWN_AT_ENDS = 5 };

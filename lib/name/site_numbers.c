@@ -13,7 +13,7 @@ lh_site_id lh_caller_at(const lh_sites *sites, lh_stack_id stack) {
   return lh_site_at(sites, lh_stack_of(sites, stack)->parent);
 }
 
-static uint32_t number_of(lh_site_numbers *k, const lh_site *site, lh_alike alike) {
+static uint32_t site_number(lh_site_numbers *k, const lh_site *site, lh_alike alike) {
   const uint64_t source = lh_shared_name(&k->names, site->source),
                  function = lh_shared_name(&k->names, site->function),
                  c_function = lh_shared_name(&k->names, site->c_function), maker = site->maker,
@@ -32,7 +32,7 @@ static uint32_t number_of(lh_site_numbers *k, const lh_site *site, lh_alike alik
 uint32_t *lh_number_sites(lh_site_numbers *k, const lh_sites *sites, lh_alike alike) {
   uint32_t n = lh_n_sites(sites), *numbers = lh_alloc((size_t)n + 1, sizeof *numbers);
   for (lh_site_id i = 0; numbers && i <= n; i++) {
-    numbers[i] = number_of(k, i ? lh_site_of(sites, i) : lh_site_of_stack(sites, 0), alike);
+    numbers[i] = site_number(k, i ? lh_site_of(sites, i) : lh_site_of_stack(sites, 0), alike);
     if (numbers[i] != LH_NO_NUMBER) continue;
     lh_free(numbers);
     return NULL;

@@ -153,7 +153,7 @@ static void free_early(lh_stop *stop) {
 }
 
 void lh_stop_seek_calls(lh_stop *stop) {
-  if (!LH_CAN_RUN_ON) return;
+  if (!LH_CAN_CONTINUE) return;
   uint64_t until_ns = lh_now_ns() + MOST_NS;
   size_t n_running = send_runners(stop, until_ns);
   while (n_running > 0 && lh_now_ns() < until_ns) {
@@ -169,8 +169,8 @@ void lh_stop_seek_calls(lh_stop *stop) {
 bool lh_stop_run_on(lh_stop *stop, bool *all_quiet) {
   size_t n_running = 0;
   bool is_quiet;
-  *all_quiet = LH_CAN_RUN_ON;
-  if (!LH_CAN_RUN_ON) return true;
+  *all_quiet = LH_CAN_CONTINUE;
+  if (!LH_CAN_CONTINUE) return true;
   for (size_t i = 0; i < stop->n; i++) {
     lh_thread *thread = &stop->threads[i];
     if (thread->held == LH_HELD_GONE) continue;

@@ -72,7 +72,8 @@ static const beginning other_kinds[] = {
     {"\x89LPROF", 6, "a profile: heapprof reads it"},
 };
 
-static const beginning *find(const beginning *list, size_t n_list, const uint8_t *head, size_t n) {
+static const beginning *find_beginning(const beginning *list, size_t n_list, const uint8_t *head,
+                                       size_t n) {
   for (size_t i = 0; i < n_list; i++)
     if (n >= list[i].n && memcmp(head, list[i].bytes, list[i].n) == 0) return &list[i];
   return NULL;
@@ -105,13 +106,14 @@ static int refuse_foreign(const char *name, const uint8_t *head, size_t n, lh_er
                    "'%s' is empty: the disk was full, or the limit for cores was 0; type ulimit -c "
                    "unlimited before the program starts, or gcore PID while it runs",
                    name);
-  const beginning *found = find(compressed, sizeof compressed / sizeof *compressed, head, n);
+  const beginning *found =
+      find_beginning(compressed, sizeof compressed / sizeof *compressed, head, n);
   if (found)
     return lh_fail(error, LH_EFOREIGN,
                    "'%s' is compressed: %s -dc %s >core unpacks it (one that systemd keeps: "
                    "coredumpctl dump PID -o core)",
                    name, found->told, typed(name));
-  found = find(other_kinds, sizeof other_kinds / sizeof *other_kinds, head, n);
+  found = find_beginning(other_kinds, sizeof other_kinds / sizeof *other_kinds, head, n);
   if (found) return lh_fail(error, LH_EFOREIGN, "'%s' is %s", name, found->told);
   if (is_snapshot(name))
     return lh_fail(error, LH_EFOREIGN, "'%s' is a snapshot already: heaptop %s tells what is in it",
@@ -396,7 +398,7 @@ static uint64_t time_of_writing(int fd) {
   return (uint64_t)(st.st_mtim.tv_sec + tick.tv_sec) * 1000000000u + ns;
 }
 
-static int describe(const lh_core *core, lh_target *target, lh_error *error) {
+static int describe_core(const lh_core *core, lh_target *target, lh_error *error) {
   char program[MOST_PATH];
   target->written_ns = time_of_writing(core->fd);
   target->process_id = (int64_t)core->process_id;
@@ -424,7 +426,7 @@ static int open_core(lh_core *core, lh_target *target, lh_error *error) {
   target->memory.fd = core->fd;
   target->memory.read = read_memory;
   code = lh_core_open_files(core, &target->memory, error);
-  return code == LH_OK ? describe(core, target, error) : code;
+  return code == LH_OK ? describe_core(core, target, error) : code;
 }
 
 int lh_open_core(const char *path, lh_target **out, lh_error *error) {

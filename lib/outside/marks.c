@@ -64,7 +64,7 @@ uint32_t lh_newest_serial(const lh_mirrored_state *state) {
 
 /* ==== New userdata ================================================================== */
 
-static uint64_t bytes_of(unsigned n_user_values, uint64_t content_bytes) {
+static uint64_t userdata_bytes(unsigned n_user_values, uint64_t content_bytes) {
   return offsetof(raw_userdata, user_values) + n_user_values * sizeof(raw_value) + content_bytes;
 }
 
@@ -81,7 +81,7 @@ static void refer(raw_userdata *from, const raw_userdata *to) {
 static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_values,
                                    const lh_own_content *content, const char *name) {
   uint64_t content_bytes = sizeof *content + content->name_length;
-  uint64_t bytes = bytes_of(n_user_values, content_bytes);
+  uint64_t bytes = userdata_bytes(n_user_values, content_bytes);
   if (!lh_grow(&state->made, state->n_made, &state->made_capacity, sizeof(raw_userdata *)))
     return NULL;
   raw_userdata *u = lh_alloc_zeroed(1, bytes);
@@ -225,7 +225,7 @@ static lh_carried_mark carry(const lh_snapshot *now, const lh_mark_info *mark,
                              .name_length = mark->name_length};
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
     carried.older[list] = address_at(now, list, place->ids[list]);
-    carried.passed_as_old[list] = place->passed[list];
+    carried.possibly_newer[list] = place->passed[list];
   }
   return carried;
 }

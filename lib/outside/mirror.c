@@ -121,7 +121,7 @@ static int map_fresh(const lh_spans *rooms, const lh_spans *had, lh_error *error
 }
 
 /* On failure nothing changes. */
-static int follow(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
+static int follow_mappings(lh_mirror *mirror, const lh_memory *memory, lh_error *error) {
   lh_spans mirrored = {0}, rooms = {0};
   lh_spans_cursor at = {0};
   lh_span stale;
@@ -235,7 +235,7 @@ static int get_memory(const lh_mirror *mirror, const lh_memory *memory, lh_error
 int lh_mirror_reserve(const lh_memory *memory, lh_mirror **out, lh_error *error) {
   lh_mirror *mirror = *out = lh_alloc_zeroed(1, sizeof *mirror);
   if (!mirror) return lh_fail_memory(error, "mirroring a target");
-  int code = follow(mirror, memory, error);
+  int code = follow_mappings(mirror, memory, error);
   if (code == 0 && is_process(memory)) {
     become_the_victim(mirror);
     code = get_memory(mirror, memory, error);
@@ -339,7 +339,7 @@ static int fill_from_core(const lh_mirror *mirror, const lh_memory *memory, uint
 int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_bytes,
                    lh_error *error) {
   *copied_bytes = 0;
-  int code = follow(mirror, memory, error);
+  int code = follow_mappings(mirror, memory, error);
   if (code == 0)
     code = is_process(memory) ? fill_from_process(mirror, memory, copied_bytes, error)
                               : fill_from_core(mirror, memory, copied_bytes, error);

@@ -71,7 +71,7 @@ typedef struct lh_pending {
   lh_stance stance;         /* since an earlier attempt */
 } lh_pending;
 
-/* ==== sound.c ===================================================================== */
+/* ==== consistency.c =============================================================== */
 
 /* Set of C functions, at most LH_MOST_C_FUNCTIONS. */
 enum { LH_FUNCTION_SLOTS = 2 * LH_MOST_C_FUNCTIONS };
@@ -83,7 +83,7 @@ typedef struct lh_function_set {
 /* Moves the functions to the front, in ascending order. Nothing can be added afterwards. */
 void lh_function_sort(lh_function_set *set);
 
-typedef struct lh_doubt {
+typedef struct lh_consistency {
   const lh_layout *layout;
   uint64_t most_bytes; /* of all objects together */
   uint8_t dead_white;
@@ -91,12 +91,12 @@ typedef struct lh_doubt {
   bool masks_integers, divides_integers; /* possible hashes of integer keys */
   bool is_loading;                       /* a function is incomplete, as while a chunk is loaded */
   lh_function_set functions;             /* C functions found */
-} lh_doubt;
+} lh_consistency;
 
-void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state);
+void lh_consistency_begin(lh_consistency *consistency, const lh_mirrored_state *state);
 
 /* Can the object be consistent? O(its size). */
-bool lh_is_sound(lh_doubt *doubt, const raw_object *object);
+bool lh_is_consistent(lh_consistency *consistency, const raw_object *object);
 
 /* ==== write_state.c ================================================================== */
 
@@ -106,6 +106,6 @@ int lh_write_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_f
                   int64_t *more_extra_bytes, lh_error *error);
 
 /* LH_EBUSY: the copied heap is in the middle of a change. */
-int lh_amid_change(lh_error *error);
+int lh_fail_amid_change(lh_error *error);
 
 #endif

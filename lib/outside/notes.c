@@ -22,7 +22,7 @@ static uint64_t align4(uint64_t n) {
 
 /* ==== Each note ===================================================================== */
 
-static bool add_thread(lh_core *core, uint64_t at, uint64_t n) {
+static bool add_core_thread(lh_core *core, uint64_t at, uint64_t n) {
   if (n < sizeof(struct elf_prstatus)) return true;
   if (!lh_grow(&core->threads, core->n_threads, &core->threads_capacity, sizeof *core->threads))
     return false;
@@ -115,7 +115,7 @@ static int read_note(lh_core *core, uint32_t type, uint64_t at, uint64_t n, lh_e
   switch (type) {
     case NT_PRSTATUS:
       read_status(core, at, n);
-      return add_thread(core, at, n) ? LH_OK : lh_fail_memory(error, "opening a core");
+      return add_core_thread(core, at, n) ? LH_OK : lh_fail_memory(error, "opening a core");
     case NT_PRPSINFO: read_process(core, at, n); break;
     case NT_AUXV: read_vector(core, at, n); break;
     case NT_FILE: return read_mappings(core, at, n, error);
@@ -184,14 +184,15 @@ enum {
   MOST_TYPE = 63            /* largest AT_*; pointers are greater */
 };
 
-static bool read_word(const lh_memory *memory, uint64_t address, uint64_t *word) {
+static bool read_memory_word(const lh_memory *memory, uint64_t address, uint64_t *word) {
   return memory->read(memory, address, word, sizeof *word);
 }
 
 static bool find_pair(const lh_core *core, const lh_memory *memory, uint64_t *at) {
   uint64_t last = core->random_at & ~(uint64_t)(WORD - 1), type, value;
   for (*at = last; last - *at < BETWEEN + MOST_VECTOR_BYTES && *at >= WORD; *at -= WORD) {
-    if (!read_word(memory, *at, &type) || !read_word(memory, *at + WORD, &value)) return false;
+    if (!read_memory_word(memory, *at, &type) || !read_memory_word(memory, *at + WORD, &value))
+      return false;
     if (type == AT_RANDOM && value == core->random_at) return true;
   }
   return false;
@@ -200,7 +201,7 @@ static bool find_pair(const lh_core *core, const lh_memory *memory, uint64_t *at
 static bool pass_vector(const lh_memory *memory, uint64_t *at) {
   uint64_t type, start = *at;
   while (start - *at < MOST_VECTOR_BYTES) {
-    if (!read_word(memory, *at - 2 * WORD, &type)) return false;
+    if (!read_memory_word(memory, *at - 2 * WORD, &type)) return false;
     if (type == 0 || type > MOST_TYPE) return true;
     *at -= 2 * WORD;
   }
@@ -210,10 +211,10 @@ static bool pass_vector(const lh_memory *memory, uint64_t *at) {
 /* Moves *at down over pointers, from a zero word to the next zero or to the number of pointers. */
 static bool pass_pointers(const lh_memory *memory, bool are_counted, uint64_t *at, uint64_t *n) {
   uint64_t word;
-  if (!read_word(memory, *at, &word) || word != 0) return false;
+  if (!read_memory_word(memory, *at, &word) || word != 0) return false;
   for (*n = 0; *n < MOST_WORDS; ++*n) {
     *at -= WORD;
-    if (!read_word(memory, *at, &word)) return false;
+    if (!read_memory_word(memory, *at, &word)) return false;
     if (word == (are_counted ? *n : 0)) return true;
   }
   return false;
@@ -233,7 +234,7 @@ bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, 
   if (!pass_pointers(memory, false, &at, &n) || !pass_pointers(memory, true, &at, &n) || n == 0)
     return false;
   for (uint64_t i = 0; i < n && used + 1 < size; i++) {
-    if (!read_word(memory, at + (1 + i) * WORD, &pointer)) return false;
+    if (!read_memory_word(memory, at + (1 + i) * WORD, &pointer)) return false;
     if (i > 0) out[used++] = ' ';
     used += copy_text(memory, pointer, out + used, size - 1 - used);
   }

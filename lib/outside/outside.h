@@ -1,14 +1,19 @@
 /*
 ** outside.h - the parts that take snapshots of a process or a core file, and their interfaces.
 **
-**     target.c, process.c, core.c    a target: a process or a core file
-**     states.c, ident.c              finds Lua states by structure, the Lua release, other Luas
-**     still.c, stop.c                keeps a process from changing: idle, frozen copy, or stopped
-**     mirror.c, memory.c             maps the target's memory at its own addresses in this process
-**     run_on.c, sandbox.c            continues a child until Lua is between two changes of its heap
-**     write_child.c, write_state.c   the child that walks the mirror, and the file
-**     sound.c, running.c, marks.c    consistency, the running thread and the marks of a heap
-**     symbols.c, take.c              names of C functions; the order of the parts (lh_take_outside)
+**     target.c, process.c, core.c         a target: a process or a core file
+**     states.c, lua_versions.c            finds Lua states by structure, the Lua release, other
+**                                         Luas
+**     freeze_process.c, stop.c            keeps a process from changing: idle, frozen copy, or
+**                                         stopped
+**     mirror.c, memory.c                  maps the target's memory at its own addresses in this
+**                                         process
+**     continue_copy.c, sandbox.c          continues a child until Lua is between two changes of its
+**                                         heap
+**     write_child.c, write_state.c        the child that walks the mirror, and the file
+**     consistency.c, running.c, marks.c   consistency, the running thread and the marks of a heap
+**     symbols.c, take.c                   names of C functions; the order of the parts
+**                                         (lh_take_outside)
 **
 ** Addresses in the target are uint64_t. Addresses in the mirror are pointers, and may be followed.
 */
@@ -95,14 +100,14 @@ void lh_core_close(lh_target *target);
 /* states.c: the Lua release of a state that lh_find_states found; "5.4" for any other state. */
 const char *lh_release_of(const lh_target *target, uint64_t state);
 
-/* ident.c: the release of the Lua with read-only data at `library` (lh_glance_library; 0: unknown):
-** "5.4.4", or "5.4" if it cannot be found out. A file may have terabytes of holes, and a process
-** gets memory for those that are read: so searches take at most *room bytes together. */
+/* lua_versions.c: the release of the Lua with read-only data at `library` (lh_peek_library; 0:
+** unknown): "5.4.4", or "5.4" if it cannot be found out. A file may have terabytes of holes, and a
+** process gets memory for those that are read: so searches take at most *room bytes together. */
 #define LH_TEXTS_ROOM ((uint64_t)512 << 20)
 void lh_identify_release(const lh_memory *memory, uint64_t library, uint64_t *room, char *release,
                          size_t size);
 
-/* ident.c: says why the target has no state: another Lua, or no Lua. Returns LH_EHOST. */
+/* lua_versions.c: says why the target has no state: another Lua, or no Lua. Returns LH_EHOST. */
 int lh_refuse_other_luas(const lh_target *target, lh_error *error);
 
 /* core.c: bytes of writable memory that the core names but lacks: never touched, or left out. */
@@ -179,20 +184,22 @@ lh_room lh_find_room(const char *root);
 /* ==== Stillness =================================================================== */
 
 /* A process, or a frozen copy of one, that does not change. */
-typedef struct lh_still lh_still;
+typedef struct lh_freeze lh_freeze;
 
-/* still.c: on success *still must be ended, and memory is read through *memory, which borrows the
-** regions of target->memory. `attempt` counts from 0: only the first ones try idleness.
-** LH_STILL_IDLE: copy first, then lh_still_end says whether the process was idle. */
-int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
-                   lh_memory *memory, lh_outside_told *told, lh_error *error);
+/* freeze_process.c: on success *frozen_process must be ended, and memory is read through *memory,
+** which borrows the regions of target->memory. `attempt` counts from 0: only the first ones try
+** idleness. LH_STILL_IDLE: copy first, then lh_freeze_end says whether the process was idle. */
+int lh_freeze_begin(lh_target *target, unsigned attempt, bool never_fork,
+                    lh_freeze **frozen_process, lh_memory *memory, lh_outside_result *result,
+                    lh_error *error);
 
-/* Data to continue a stopped program in a child (run_on.c). Freed by lh_moment_free. NULL: none. */
-struct lh_moment *lh_still_moment(lh_still *still, const lh_memory *memory);
+/* Data to continue a stopped program in a child (continue_copy.c). Freed by lh_continuation_free.
+** NULL: none. */
+struct lh_continuation *lh_freeze_continuation(lh_freeze *frozen_process, const lh_memory *memory);
 
 /* After copying: continues the target, ends the frozen copy, leaves no zombie, signal or
 ** descriptor. False: the process ran meanwhile (LH_STILL_IDLE). */
-bool lh_still_end(lh_still *still, lh_outside_told *told);
+bool lh_freeze_end(lh_freeze *frozen_process, lh_outside_result *result);
 
 /* ==== Mirror ====================================================================== */
 
@@ -225,8 +232,8 @@ typedef struct lh_carried_mark {
   uint64_t time_ns;
   const char *name;
   size_t name_length;
-  uint64_t older[2];         /* youngest older objects on allgc and finobj; 0: none */
-  uint64_t passed_as_old[2]; /* for each of the two lists, see lh_passed_as_old */
+  uint64_t older[2];          /* youngest older objects on allgc and finobj; 0: none */
+  uint64_t possibly_newer[2]; /* for each of the two lists, see lh_possibly_newer */
 } lh_carried_mark;
 
 /* marks.c: the marks of `after`, its own last, with places among the objects of `now`, a snapshot
@@ -242,10 +249,11 @@ typedef struct lh_mirrored {
   const lh_outside_options *options;
   lh_stillness stillness;
   bool was_in_system_call;
-  uint64_t written_bytes;   /* private memory that the program wrote; core: without holes */
-  uint64_t most_seconds;    /* limit of the child's processor time */
-  bool is_quiet;            /* Lua is between two changes of its heap, perhaps after running on */
-  struct lh_moment *moment; /* if not: the data to run on to such a moment; NULL: cannot run on */
+  uint64_t written_bytes; /* private memory that the program wrote; core: without holes */
+  uint64_t most_seconds;  /* limit of the child's processor time */
+  bool is_quiet;          /* Lua is between two changes of its heap, perhaps after running on */
+  struct lh_continuation *continuation; /* if not: the data to run on to such a moment; NULL: cannot
+                                           run on */
   bool is_lenient; /* accept bytes that belong to no object while a function is being loaded */
   int64_t more_extra_bytes; /* bytes before each thread, beyond the usual ones (structure.h) */
   char *silent_file;        /* set to a file of the target that does not answer; NULL: all do */

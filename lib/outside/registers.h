@@ -44,7 +44,7 @@ enum { LH_RESTART_FIRST = 512, LH_RESTART_UNLESS_HANDLED = 514, LH_RESTART_REST 
 #if defined __x86_64__
 
 /* Can threads stop at calls, and make calls for us? Is an interrupted call the next instruction? */
-enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 1, LH_GOES_BACK = 0, LH_CALL_BYTES = 2 };
+enum { LH_CAN_CONTINUE = 1, LH_CAN_INJECT = 1, LH_GOES_BACK = 0, LH_CALL_BYTES = 2 };
 
 typedef struct lh_all_registers {
   lh_registers general;
@@ -131,7 +131,7 @@ static inline bool lh_registers_mend(lh_registers *r) {
 
 #elif defined __aarch64__
 
-enum { LH_CAN_RUN_ON = 1, LH_CAN_INJECT = 0, LH_GOES_BACK = 1, LH_CALL_BYTES = 4 };
+enum { LH_CAN_CONTINUE = 1, LH_CAN_INJECT = 0, LH_GOES_BACK = 1, LH_CALL_BYTES = 4 };
 
 /* Valid only if the thread is in a call, before or after it. */
 static inline lh_call lh_registers_call(const lh_registers *r) {
@@ -156,7 +156,7 @@ static inline bool lh_registers_has_failed(const lh_registers *r) {
 
 #else /* threads stop and continue in place; calls fail with EINTR, as at a terminal's stop */
 
-enum { LH_CAN_RUN_ON = 0, LH_CAN_INJECT = 0, LH_GOES_BACK = 0, LH_CALL_BYTES = 4 };
+enum { LH_CAN_CONTINUE = 0, LH_CAN_INJECT = 0, LH_GOES_BACK = 0, LH_CALL_BYTES = 4 };
 #define lh_registers_call(r) ((void)(r), (lh_call){-1, 0})
 #define lh_registers_call_address(r) ((void)(r), (uint64_t)0)
 #define lh_registers_is_call(code) ((void)(code), false)

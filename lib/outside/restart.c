@@ -113,7 +113,7 @@ static bool may_go_on(pid_t thread, int status) {
 
 bool lh_call_mend(lh_thread *thread, int status, lh_course course) {
   bool is_signal = status >> LH_EVENT_SHIFT == 0 && status != LH_AT_CALL;
-  lh_step step = thread->step;
+  lh_restart_step step = thread->step;
   thread->step = LH_STEP_NONE;
   if (step == LH_STEP_BEHIND_CALL) {
     if (status != LH_AT_CALL) return false;

@@ -10,12 +10,12 @@
 
 enum { CAPABILITY_SYS_PTRACE = 19 };
 
-static int refuse(int64_t id, const char *why, lh_error *error) {
+static int refuse_because(int64_t id, const char *why, lh_error *error) {
   return lh_fail(error, LH_EIO, "process %" PRId64 " %s", id, why);
 }
 
 static int refuse_ended(int64_t id, const char *why, lh_error *error) {
-  int code = refuse(id, why, error);
+  int code = refuse_because(id, why, error);
   if (error) error->os_errno = ESRCH;
   return code;
 }
@@ -28,8 +28,8 @@ static bool is_unseen(int64_t id) {
 /* Refuses a process that cannot be inspected by anyone. 0: it can. */
 static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, lh_error *error) {
   if (!is_there && is_unseen(id))
-    return refuse(id, "belongs to another user, and /proc shows only one's own: run this as root",
-                  error);
+    return refuse_because(
+        id, "belongs to another user, and /proc shows only one's own: run this as root", error);
   if (!is_there) {
     (void)lh_fail(error, LH_EIO, "there is no process %" PRId64, id);
     if (error) error->os_errno = ESRCH;
@@ -39,15 +39,15 @@ static int refuse_kind(int64_t id, bool is_there, const lh_process_status *it, l
     return lh_fail(error, LH_EIO,
                    "%" PRId64 " is a thread of process %" PRId64 ": give the number %" PRId64, id,
                    it->leader, it->leader);
-  if (id == getpid()) return refuse(id, "is this one, which cannot look at itself", error);
+  if (id == getpid()) return refuse_because(id, "is this one, which cannot look at itself", error);
   if (it->state == 'Z' && it->threads > 1)
-    return refuse(id, "goes on without its first thread, through which alone it can be looked at",
-                  error);
+    return refuse_because(
+        id, "goes on without its first thread, through which alone it can be looked at", error);
   if (it->state == 'Z')
     return refuse_ended(id, "has ended: it is a zombie, whose parent has not asked how it ended",
                         error);
   if (it->is_of_kernel)
-    return refuse(id, "is a thread of the kernel, in which no Lua can run", error);
+    return refuse_because(id, "is a thread of the kernel, in which no Lua can run", error);
   return it->has_memory ? 0 : refuse_ended(id, "is just ending", error);
 }
 
@@ -101,14 +101,15 @@ static bool is_of_user(const lh_process_status *it, uint32_t user) {
 
 static int refuse_by_scope(int64_t id, int scope, lh_error *error) {
   if (scope == 1)
-    return refuse(id,
-                  "may be looked at by its parents only (kernel.yama.ptrace_scope is 1): run this "
-                  "as root, or set that by: sudo sysctl kernel.yama.ptrace_scope=0",
-                  error);
+    return refuse_because(
+        id,
+        "may be looked at by its parents only (kernel.yama.ptrace_scope is 1): run this "
+        "as root, or set that by: sudo sysctl kernel.yama.ptrace_scope=0",
+        error);
   if (scope == 2)
-    return refuse(id,
-                  "may be looked at by root only (kernel.yama.ptrace_scope is 2): run this as root",
-                  error);
+    return refuse_because(
+        id, "may be looked at by root only (kernel.yama.ptrace_scope is 2): run this as root",
+        error);
   return lh_fail(
       error, LH_EIO,
       "no process may be looked at until the next boot (kernel.yama.ptrace_scope is %d): "
@@ -131,16 +132,18 @@ static int refuse_rights(int64_t id, const lh_process_status *it, const lh_proce
   if (scope >= 3) return refuse_by_scope(id, scope, error);
   if (!may_trace_all(us)) {
     if (geteuid() == 0)
-      return refuse(id,
-                    "must not be looked at by this root, which lacks the capability SYS_PTRACE: "
-                    "run this outside of the container, or start that with --cap-add=SYS_PTRACE",
-                    error);
+      return refuse_because(
+          id,
+          "must not be looked at by this root, which lacks the capability SYS_PTRACE: "
+          "run this outside of the container, or start that with --cap-add=SYS_PTRACE",
+          error);
     if (!is_of_user(it, geteuid())) return refuse_user(id, it, error);
     if (is_hidden(id, it))
-      return refuse(id,
-                    "has hidden itself from its own user (prctl PR_SET_DUMPABLE), as programs do "
-                    "that were started by root: run this as root",
-                    error);
+      return refuse_because(
+          id,
+          "has hidden itself from its own user (prctl PR_SET_DUMPABLE), as programs do "
+          "that were started by root: run this as root",
+          error);
     if (scope > 0) return refuse_by_scope(id, scope, error);
   }
   return lh_fail_errno(error, os_errno,

@@ -89,14 +89,14 @@ static const raw_call *current_call(const void *thread) {
   return RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
 }
 
-static bool follow(const void *memory, uint64_t address, void *out, size_t n) {
+static bool read_in_mirror(const void *memory, uint64_t address, void *out, size_t n) {
   (void)memory;
   memcpy(out, (const void *)(uintptr_t)address, n);
   return true;
 }
 
 const void *lh_running_thread(const lh_mirrored_state *state) {
-  const lh_peek peek_mirror = {.read = follow};
+  const lh_peek peek_mirror = {.read = read_in_mirror};
   const void *thread = state->main_thread;
   uint64_t innermost = lh_innermost_thread(&peek_mirror, &state->layout, (uintptr_t)thread);
   return innermost ? (const void *)(uintptr_t)innermost : thread;
@@ -141,7 +141,8 @@ static bool see_stance(const lh_mirrored *m, uint64_t state, lh_stance *s) {
   lh_peek peek = lh_peek_mirror(m->mirror);
   lh_seen_state seen;
   raw_call call;
-  if (lh_see_state(&peek, state, lh_release_of(m->target, state), &seen, NULL) < 0) return false;
+  if (lh_recognise_state(&peek, state, lh_release_of(m->target, state), &seen, NULL) < 0)
+    return false;
   s->gc_bytes = seen.gc_bytes;
   s->thread = lh_innermost_thread(&peek, seen.layout, state);
   if (!s->thread || !lh_peek_at(&peek, s->thread + RAW_THREAD_CALL, &s->call, sizeof s->call) ||

@@ -1,5 +1,5 @@
 /*
-** sandbox.c - gives the child of run_on.c the program's code, and removes all of the tool's.
+** sandbox.c - gives the child of continue_copy.c the program's code, and removes all of the tool's.
 **
 ** The target's code is an attacker's, and may execute any instruction. So before the first one, the
 ** parent makes the child execute these system calls from a page of its own (the stub):
@@ -16,9 +16,9 @@
 **     seccomp            a system call kills the child
 **
 ** If a call fails, the child ends and the program does not run on. Limits bound the child's
-** processor time; run_on.c bounds its pages and its time. The kernel kills it with its tracer. A
-** tool that is not root has the target's user, who may read the target and the tool anyway; its
-** security label stays, but is of no use without system calls.
+** processor time; continue_copy.c bounds its pages and its time. The kernel kills it with its
+** tracer. A tool that is not root has the target's user, who may read the target and the tool
+** anyway; its security label stays, but is of no use without system calls.
 */
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -28,8 +28,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "continue_copy.h"
 #include "memory.h"
-#include "run_on.h"
 
 /* ==== Code ========================================================================== */
 

@@ -3,7 +3,7 @@
 **
 ** Each word of all private written memory may begin a main thread: its type byte is checked first,
 ** because near pointers are common (363,000 in a GB of lists), then its pointer to the global state
-** behind it. lh_see_state checks the candidates. About 0.3 s per GB.
+** behind it. lh_recognise_state checks the candidates. About 0.3 s per GB.
 **
 ** The process is not stopped. A state may just move its counters, so a candidate is checked several
 ** times, through a cache (memory.h), which bounds the cost of a forged state. A search may take a
@@ -25,7 +25,7 @@ static int see_state(const lh_target *target, lh_cached *cached, uint64_t addres
   lh_cached_begin(cached);
   for (int i = 0; i < (target->is_core ? 1 : TIMES) && rc != LH_OK; i++) {
     if (!target->is_core) lh_cached_forget(cached);
-    rc = lh_see_state(&peek, address, release, seen, error);
+    rc = lh_recognise_state(&peek, address, release, seen, error);
   }
   return rc;
 }
@@ -120,10 +120,10 @@ static void cut_first_line(char *text) {
 ** else the one loaded last. A source is a file name behind @, a name behind =, or the program text,
 ** of which we use the first line. Returns false for a text. */
 static bool name_script(const lh_peek *peek, const lh_seen_state *seen, char *script, size_t size) {
-  if (lh_glance_argument(peek, seen, script, size)) return true;
+  if (lh_peek_argument(peek, seen, script, size)) return true;
   *script = '\0';
-  for (lh_glance_at at = LH_GLANCE_RUNNING; at <= LH_GLANCE_NEWEST; at++) {
-    if (!lh_glance_source(peek, seen, at, script, size)) continue;
+  for (lh_peek_where at = LH_PEEK_RUNNING; at <= LH_PEEK_NEWEST; at++) {
+    if (!lh_peek_source(peek, seen, at, script, size)) continue;
     bool is_name = *script == '@' || *script == '=';
     if (is_name)
       memmove(script, script + 1, strlen(script));
@@ -134,14 +134,14 @@ static bool name_script(const lh_peek *peek, const lh_seen_state *seen, char *sc
   return true;
 }
 
-static void describe(search *s, const lh_seen_state *seen, lh_found_state *found) {
+static void describe_state(search *s, const lh_seen_state *seen, lh_found_state *found) {
   lh_peek peek = lh_peek_cached(s->cached);
-  const char *release = release_of_library(s, lh_glance_library(&peek, seen));
+  const char *release = release_of_library(s, lh_peek_library(&peek, seen));
   bool is_known = strcmp(release, "5.4") != 0;
   *found = (lh_found_state){.address = seen->main_thread, .gc_bytes = seen->gc_bytes};
   (void)snprintf(found->release, sizeof found->release, "%s", is_known ? release : seen->release);
   found->is_text = !name_script(&peek, seen, found->script, sizeof found->script);
-  found->has_luaheap = lh_glance_luaheap(&peek, seen, &found->id);
+  found->has_luaheap = lh_peek_luaheap(&peek, seen, &found->id);
   if (!found->id) found->id = lh_outside_state_id(s->target, seen->main_thread, seen->seed);
 }
 
@@ -154,13 +154,13 @@ static int look_closely(search *s, uint64_t address, lh_error *error) {
   if (check_deadline(s, error) < 0) return LH_EIO;
   if (see_state(t, s->cached, address, "5.4", &seen, NULL) < 0 || !has_code(&t->memory, &seen))
     return LH_OK;
-  if (!lh_glance_numbers(&peek, &seen)) {
+  if (!lh_peek_numbers(&peek, &seen)) {
     s->other_numbers = true;
     return LH_OK;
   }
   if (!lh_grow(&t->found, t->n_found, &s->capacity, sizeof *t->found))
     return lh_fail_memory(error, "looking for Lua states");
-  describe(s, &seen, &t->found[t->n_found++]);
+  describe_state(s, &seen, &t->found[t->n_found++]);
   return LH_OK;
 }
 
@@ -221,7 +221,7 @@ static int search_target(search *s, lh_error *error) {
   return rc;
 }
 
-static int refuse(const search *s, lh_error *error) {
+static int refuse_search(const search *s, lh_error *error) {
   if (!s->other_numbers) return lh_refuse_other_luas(s->target, error);
   return lh_fail(error, LH_EHOST,
                  "luaheap needs a Lua whose integers have 8 bytes and whose floats are double; the "
@@ -243,7 +243,7 @@ int lh_find_states(lh_target *target, const lh_found_state **states, size_t *n, 
                            : lh_fail_memory(error, "looking for Lua states");
   lh_free(s.piece);
   lh_free(s.cached);
-  if (rc == LH_OK && target->n_found == 0) rc = refuse(&s, error);
+  if (rc == LH_OK && target->n_found == 0) rc = refuse_search(&s, error);
   if (rc != LH_OK) return rc;
   *states = target->found;
   *n = target->n_found;

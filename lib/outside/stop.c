@@ -52,7 +52,7 @@ void lh_hold_child_signals(sigset_t *before) {
   (void)pthread_sigmask(SIG_BLOCK, &child, before);
 }
 
-void lh_let_signals(const sigset_t *before) {
+void lh_allow_signals(const sigset_t *before) {
   static const int held[] = {SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
   sigset_t blocked = *before;
   for (size_t i = 0; i < sizeof held / sizeof *held; i++) (void)sigaddset(&blocked, held[i]);

@@ -1,5 +1,5 @@
 /*
-** stop.h - holds threads; for stop.c, restart.c, calls.c, inject.c, guard.c and still.c.
+** stop.h - holds threads; for stop.c, restart.c, calls.c, inject.c, guard.c and freeze_process.c.
 */
 #ifndef LUAHEAP_OUTSIDE_STOP_H
 #define LUAHEAP_OUTSIDE_STOP_H
@@ -19,7 +19,7 @@ void lh_hold_child_signals(sigset_t *before);
 
 /* While the process is stopped and no request is made: unblocks signals as before, except those
 ** that would stop this process and leave the target stopped. */
-void lh_let_signals(const sigset_t *before);
+void lh_allow_signals(const sigset_t *before);
 
 /* Would a blocked signal end this process once unblocked? Then the caller must finish soon.
 ** `before` NULL: none is blocked. */
@@ -36,12 +36,12 @@ typedef enum lh_held {
 } lh_held;
 
 /* restart.c: the steps by which an interrupted system call is restarted. */
-typedef enum lh_step { LH_STEP_NONE, LH_STEP_TO_CALL, LH_STEP_BEHIND_CALL } lh_step;
+typedef enum lh_restart_step { LH_STEP_NONE, LH_STEP_TO_CALL, LH_STEP_BEHIND_CALL } lh_restart_step;
 
 typedef struct lh_thread {
   pid_t id;
   lh_held held;
-  lh_step step;
+  lh_restart_step step;
   int event;        /* if held: PTRACE_EVENT_... or LH_EVENT_... */
   uint64_t held_ns; /* when it was first held */
   bool is_stopped;  /* stopped by SIGSTOP before: must not run */

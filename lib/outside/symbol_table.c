@@ -159,7 +159,7 @@ static bool add_symbols(lh_symbol_table *table, Elf *elf, uint32_t type, uint64_
   return true;
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_symbols(const void *a, const void *b) {
   const symbol *x = a, *y = b;
   return LH_LESS(x->address, y->address) ?: LH_LESS(x->rank, y->rank) ?:
          memcmp(x->name, y->name, x->n < y->n ? x->n : y->n) ?: LH_LESS(x->n, y->n);
@@ -260,7 +260,7 @@ lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t
     (void)add_symbols(table, elf, SHT_DYNSYM, 0);
     if (!add_separate(table, elf, roots)) add_packed(table, elf);
   }
-  if (table->n > 0) qsort(table->list, table->n, sizeof *table->list, compare);
+  if (table->n > 0) qsort(table->list, table->n, sizeof *table->list, compare_symbols);
   return table;
 }
 

@@ -198,7 +198,7 @@ static void add_arrays(registered *of, const constants *p) {
       at = add_array(of, p, at);
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_entries(const void *a, const void *b) {
   const entry *x = a, *y = b;
   if (x->function != y->function) return x->function < y->function ? -1 : 1;
   bool x_last = strncmp(x->name, "__", 2) == 0, y_last = strncmp(y->name, "__", 2) == 0;
@@ -211,7 +211,7 @@ static registered *read_registered(const lh_memory *memory, const char *path,
   if (!of) return NULL;
   add_pieces(of, memory, path, first, fd, room);
   for (unsigned i = 0; i < of->n_pieces; i++) add_arrays(of, &of->pieces[i]);
-  if (of->n > 0) qsort(of->list, of->n, sizeof *of->list, compare);
+  if (of->n > 0) qsort(of->list, of->n, sizeof *of->list, compare_entries);
   return of;
 }
 

@@ -3,7 +3,7 @@
 **
 **     reserve the mirror
 **     20 times at most:  keep the process from changing, fill the mirror, let it go on
-**                        all remaining states run on in one child (run_on.c)
+**                        all remaining states run on in one child (continue_copy.c)
 **                        for each remaining request: walk and write in a child (write_child.c)
 **
 ** The pauses between attempts grow, and are random, to follow no rhythm of the program. A stop at
@@ -13,8 +13,8 @@
 */
 #include <sys/resource.h>
 
+#include "continue_copy.h"
 #include "memory.h"
-#include "run_on.h"
 
 enum {
   MOST_ATTEMPTS = 20,
@@ -25,11 +25,11 @@ static const uint64_t DEADLINE_NS = 60000000000;
 typedef struct taking {
   lh_target *target;
   const lh_outside_options *options;
-  lh_outside_told *told;
+  lh_outside_result *result;
   lh_mirror *mirror;
   lh_outside_request *requests;
-  lh_pending *states; /* by request */
-  lh_moment *moment;  /* of this attempt; NULL */
+  lh_pending *states;            /* by request */
+  lh_continuation *continuation; /* of this attempt; NULL */
   size_t n, n_done;
 } taking;
 
@@ -42,7 +42,7 @@ static void wait_before(unsigned attempt) {
 static int run_on(const taking *t, const lh_mirrored *mirrored, lh_error *error) {
   for (size_t i = 0; i < t->n; i++)
     t->states[i].is_quiet = t->states[i].is_done || mirrored->is_quiet;
-  return lh_run_on(mirrored, t->states, t->n, error);
+  return lh_continue_copy(mirrored, t->states, t->n, error);
 }
 
 static uint64_t children_seconds(void) {
@@ -100,25 +100,28 @@ static uint64_t count_written(const lh_memory *memory) {
 /* *is_sound: nothing has changed meanwhile (no core can), and the mirror is worth a walk. */
 static int fill_mirror(taking *t, unsigned attempt, lh_mirrored *mirrored, bool *is_sound,
                        lh_error *error) {
-  lh_still *still;
+  lh_freeze *frozen_process;
   lh_memory frozen;
-  uint64_t *copied_bytes = &t->told->copied_bytes;
+  uint64_t *copied_bytes = &t->result->copied_bytes;
   bool never_fork = t->options && t->options->never_fork;
   *is_sound = true;
-  t->told->stillness = LH_STILL_CORE;
+  t->result->stillness = LH_STILL_CORE;
   if (t->target->is_core) {
     mirrored->written_bytes = count_written(&t->target->memory);
-    mirrored->moment = t->moment = lh_moment_of_core(t->target, &mirrored->is_quiet);
+    mirrored->continuation = t->continuation =
+        lh_continuation_of_core(t->target, &mirrored->is_quiet);
     return lh_mirror_fill(t->mirror, &t->target->memory, copied_bytes, error);
   }
-  int rc = lh_still_begin(t->target, attempt, never_fork, &still, &frozen, t->told, error);
+  int rc =
+      lh_freeze_begin(t->target, attempt, never_fork, &frozen_process, &frozen, t->result, error);
   if (rc < 0) return rc;
-  mirrored->is_quiet = t->told->was_in_system_call;
-  if (!mirrored->is_quiet) mirrored->moment = t->moment = lh_still_moment(still, &frozen);
-  *is_sound = mirrored->is_quiet || mirrored->moment || mirrored->is_lenient;
+  mirrored->is_quiet = t->result->was_in_system_call;
+  if (!mirrored->is_quiet)
+    mirrored->continuation = t->continuation = lh_freeze_continuation(frozen_process, &frozen);
+  *is_sound = mirrored->is_quiet || mirrored->continuation || mirrored->is_lenient;
   if (*is_sound) rc = lh_mirror_fill(t->mirror, &frozen, copied_bytes, error);
   mirrored->written_bytes = *copied_bytes;
-  *is_sound &= lh_still_end(still, t->told);
+  *is_sound &= lh_freeze_end(frozen_process, t->result);
   return rc;
 }
 
@@ -131,13 +134,13 @@ static int try_once(taking *t, unsigned attempt, bool is_last, lh_error *error) 
                           .silent_file = t->target->silent_file,
                           .is_lenient = is_last || attempt >= STRICT_ATTEMPTS};
   int rc = fill_mirror(t, attempt, &mirrored, &is_sound, error);
-  mirrored.stillness = t->told->stillness;
-  mirrored.was_in_system_call = t->told->was_in_system_call;
+  mirrored.stillness = t->result->stillness;
+  mirrored.was_in_system_call = t->result->was_in_system_call;
   if (rc == LH_OK && is_sound) rc = write_all(t, &mirrored, error);
   if (rc == LH_OK && !is_sound)
     (void)lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
-  lh_moment_free(t->moment);
-  t->moment = NULL;
+  lh_continuation_free(t->continuation);
+  t->continuation = NULL;
   return rc;
 }
 
@@ -159,7 +162,7 @@ static int try_often(taking *t, lh_error *last) {
   uint64_t deadline_ns = lh_now_ns() + DEADLINE_NS;
   bool is_last = false;
   for (unsigned attempt = 0; attempt < most && !is_last && t->n_done < t->n; attempt++) {
-    t->told->attempts = attempt + 1;
+    t->result->attempts = attempt + 1;
     wait_before(attempt);
     is_last = lh_now_ns() > deadline_ns;
     int rc = try_once(t, attempt, is_last, last);
@@ -174,7 +177,7 @@ static void report_failure(const taking *t, const lh_error *last, lh_error *fail
   if (t->target->is_core)
     (void)fail_in_core(t->target, failure);
   else
-    (void)lh_fail(failure, LH_EBUSY, "no sound snapshot in %u tries: %s", t->told->attempts,
+    (void)lh_fail(failure, LH_EBUSY, "no sound snapshot in %u tries: %s", t->result->attempts,
                   why.message);
 }
 
@@ -194,17 +197,17 @@ static int report_failures(const taking *t, int rc, const lh_error *last, lh_err
 }
 
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
-                    const lh_outside_options *options, lh_outside_told *told, lh_error *error) {
-  lh_outside_told ignored;
+                    const lh_outside_options *options, lh_outside_result *result, lh_error *error) {
+  lh_outside_result ignored;
   taking t = {.target = target,
               .options = options,
-              .told = told ? told : &ignored,
+              .result = result ? result : &ignored,
               .requests = requests,
               .n = n};
   int rc = LH_OK;
   lh_error last = {0};
   bool was_silent = *target->silent_file != '\0';
-  *t.told = (lh_outside_told){0};
+  *t.result = (lh_outside_result){0};
   t.states = lh_alloc_zeroed(n + 1, sizeof *t.states);
   if (!t.states) rc = lh_fail_memory(&last, "preparing a snapshot from outside");
   for (size_t i = 0; i < n; i++) {
@@ -214,7 +217,7 @@ int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
   if (rc == LH_OK && !target->is_core) rc = lh_process_refresh(target, &last);
   if (rc == LH_OK) rc = lh_mirror_reserve(&target->memory, &t.mirror, &last);
   if (rc == LH_OK) rc = try_often(&t, &last);
-  if (!was_silent && *target->silent_file) t.told->silent_file = target->silent_file;
+  if (!was_silent && *target->silent_file) t.result->silent_file = target->silent_file;
   rc = report_failures(&t, rc, &last, error);
   lh_mirror_free(t.mirror);
   lh_free(t.states);

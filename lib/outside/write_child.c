@@ -67,7 +67,7 @@ static int report_end(const report *r, int status, lh_error *error) {
       (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGINT || WTERMSIG(status) == SIGTERM)) {
     return lh_fail(error, LH_EIO, "the process that writes the snapshot was killed");
   }
-  return lh_amid_change(error);
+  return lh_fail_amid_change(error);
 }
 
 /* True: the child has ended. False: it was seen ten times in a row in the same wait for a file. */

@@ -2,8 +2,8 @@
 ** write_state.c - walks and writes one state of a mirror, which it may change.
 **
 ** The heap is consistent if all bytes add up to the collector's count and every key is reached from
-** its main position (sound.c). If Lua may still have been in a change, lh_verify reads the file,
-** too: an unfinished change leaves a reference to no object or to a freed one.
+** its main position (consistency.c). If Lua may still have been in a change, lh_verify reads the
+** file, too: an unfinished change leaves a reference to no object or to a freed one.
 **
 ** Bytes without an object are a parser's, while it loads a chunk. They are accepted if the caller
 ** allows that and a function is incomplete, and in cores, which have only one attempt. In a core
@@ -26,7 +26,7 @@ typedef struct state_writer {
   lh_outside_request *request;
   int64_t *more_extra_bytes;
   lh_mirrored_state state;
-  lh_doubt doubt;
+  lh_consistency consistency;
   const lh_memory_region *region; /* of the last object checked; NULL */
   uint64_t walked_bytes;          /* without the contents of userdata */
   lh_carried_mark *carried;
@@ -39,7 +39,7 @@ typedef struct state_writer {
 
 /* ==== The state ===================================================================== */
 
-int lh_amid_change(lh_error *error) {
+int lh_fail_amid_change(lh_error *error) {
   return lh_fail(error, LH_EBUSY, "the program was changing its heap");
 }
 
@@ -68,9 +68,9 @@ static int see_state(state_writer *s, lh_error *error) {
   lh_peek peek = lh_peek_mirror(m->mirror);
   lh_seen_state seen;
   const char *release = lh_release_of(m->target, s->request->state);
-  int rc = lh_see_state(&peek, s->request->state, release, &seen, error);
+  int rc = lh_recognise_state(&peek, s->request->state, release, &seen, error);
   if (rc < 0) return rc;
-  if (seen.gc_bytes > lh_mirrored_bytes(m->memory)) return lh_amid_change(error);
+  if (seen.gc_bytes > lh_mirrored_bytes(m->memory)) return lh_fail_amid_change(error);
   (void)snprintf(s->release, sizeof s->release, "%s", release);
   s->state = (lh_mirrored_state){.layout = *seen.layout,
                                  .global = (char *)(uintptr_t)seen.global,
@@ -80,7 +80,8 @@ static int see_state(state_writer *s, lh_error *error) {
   s->state.layout.main_thread_bytes = seen.main_thread_bytes + (size_t)m->more_extra_bytes;
   s->noted_more_bytes = (int64_t)seen.noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
   const raw_value *registry = &RAW_FIELD(s->state.global, RAW_GLOBAL_REGISTRY, raw_value);
-  if (!has_table_of_target(s, (const raw_table *)registry->as.object)) return lh_amid_change(error);
+  if (!has_table_of_target(s, (const raw_table *)registry->as.object))
+    return lh_fail_amid_change(error);
   lh_find_own(&s->state);
   return LH_OK;
 }
@@ -147,7 +148,8 @@ static state_writer *writer_of(const lh_walk *walk) {
   return walk->more_payload;
 }
 
-static void count(lh_counts *counts, const raw_object *object, bool is_dead, uint64_t bytes) {
+static void count_object(lh_counts *counts, const raw_object *object, bool is_dead,
+                         uint64_t bytes) {
   static const uint8_t types[64] = {
       [RAW_SHORT_STRING] = LH_TYPE_STRING, [RAW_LONG_STRING] = LH_TYPE_STRING,
       [RAW_TABLE] = LH_TYPE_TABLE,         [RAW_LUA_CLOSURE] = LH_TYPE_CLOSURE,
@@ -208,7 +210,7 @@ static bool has_function_of_target(state_writer *s, const raw_call *call, const 
   return is_of_target(s, c, sizeof *c) && (!c->proto || has_proto_of_target(s, c->proto));
 }
 
-/* The thread is sound (lh_is_sound). */
+/* The thread is sound (lh_is_consistent). */
 static bool has_thread_of_target(state_writer *s, const raw_object *thread) {
   const lh_layout *layout = &s->state.layout;
   const raw_value *stack = raw_stack(layout, thread);
@@ -234,7 +236,7 @@ static bool has_made(const lh_mirrored_state *state, const raw_object *object) {
 /* Of a dead object only its address and size go into the file. */
 static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64_t bytes) {
   const raw_upvalue *u = (const raw_upvalue *)object;
-  if (object->marked & s->doubt.dead_white) return true;
+  if (object->marked & s->consistency.dead_white) return true;
   switch (object->type) {
     case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
     case RAW_PROTO: return has_proto_of_target(s, (const raw_proto *)object);
@@ -260,15 +262,17 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
 
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   state_writer *s = writer_of(walk);
-  if (bytes > s->doubt.most_bytes || walk->object_bytes > s->doubt.most_bytes - bytes) return false;
+  if (bytes > s->consistency.most_bytes || walk->object_bytes > s->consistency.most_bytes - bytes)
+    return false;
   if (!may_be_written(s, walk, object, bytes)) return false;
-  if (!lh_is_sound(&s->doubt, object) || !is_whole_of_target(s, object, bytes)) return false;
+  if (!lh_is_consistent(&s->consistency, object) || !is_whole_of_target(s, object, bytes))
+    return false;
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
   }
   count_own(s, object, bytes);
   if (!s->request->path) {
-    count(&s->request->counts, object, (object->marked & walk->dead_white) != 0, bytes);
+    count_object(&s->request->counts, object, (object->marked & walk->dead_white) != 0, bytes);
   }
   return true;
 }
@@ -298,7 +302,7 @@ static bool is_in_doubt(const state_writer *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   if (lh_is_in_doubt(s->mirrored)) return true;
   if (s->mirrored->is_quiet || adds_up(s)) return false;
-  return !s->doubt.is_loading || fit_table(s->shot.gc_bytes - bytes);
+  return !s->consistency.is_loading || fit_table(s->shot.gc_bytes - bytes);
 }
 
 /* ==== The section on the capture ==================================================== */
@@ -320,8 +324,8 @@ static void put_marks(lh_out *out, const state_writer *s) {
     const lh_carried_mark *mark = &s->carried[i];
     uint8_t *p = lh_put_uvarint(lh_out_room(out), mark->serial);
     lh_store64(p, mark->time_ns);
-    p = lh_put_uvarint(p + 8, mark->passed_as_old[LH_LIST_ALLGC]);
-    lh_out_took(out, lh_put_uvarint(p, mark->passed_as_old[LH_LIST_FINOBJ]));
+    p = lh_put_uvarint(p + 8, mark->possibly_newer[LH_LIST_ALLGC]);
+    lh_out_took(out, lh_put_uvarint(p, mark->possibly_newer[LH_LIST_FINOBJ]));
   }
 }
 
@@ -344,9 +348,9 @@ static void put_functions(const state_writer *s, lh_function_set *functions, lh_
 static void put_section(lh_walk *walk) {
   state_writer *s = writer_of(walk);
   lh_out *out = walk->out;
-  lh_function_set functions = s->doubt.functions;
+  lh_function_set functions = s->consistency.functions;
   const lh_mirrored *m = s->mirrored;
-  bool is_wanted = s->request->path && !out->refused && (adds_up(s) || s->doubt.is_loading) &&
+  bool is_wanted = s->request->path && !out->refused && (adds_up(s) || s->consistency.is_loading) &&
                    !(m->silent_file && *m->silent_file);
   lh_symbols *symbols = is_wanted ? lh_symbols_open(m->target, m->reading) : NULL;
   lh_function_sort(&functions);
@@ -369,7 +373,7 @@ static int begin_shot(state_writer *s, lh_writer writer, void *payload, lh_error
   lh_shot *shot = &s->shot;
   uint64_t section_bytes = longest_section(s);
   uint64_t longest = lh_out_longest(lh_gc_bytes(s->state.global), section_bytes);
-  lh_doubt_begin(&s->doubt, &s->state);
+  lh_consistency_begin(&s->consistency, &s->state);
   shot->walk = (lh_walk){.thread = lh_running_thread(&s->state),
                          .more = &doubting,
                          .more_payload = s,
@@ -384,7 +388,7 @@ static int begin_shot(state_writer *s, lh_writer writer, void *payload, lh_error
 
 static bool may_have_more(const state_writer *s) {
   if (s->mirrored->stillness == LH_STILL_CORE) return true;
-  return s->mirrored->is_lenient && s->doubt.is_loading;
+  return s->mirrored->is_lenient && s->consistency.is_loading;
 }
 
 /* Asleep in a call and loading no function, Lua changes nothing: its count differs for another
@@ -392,8 +396,8 @@ static bool may_have_more(const state_writer *s) {
 static int fail_sum(const state_writer *s, uint64_t bytes, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
   bool is_core = m->stillness == LH_STILL_CORE;
-  bool was_asleep = m->stillness == LH_STILL_IDLE && m->is_quiet && !s->doubt.is_loading;
-  if (!is_core && !was_asleep) return lh_amid_change(error);
+  bool was_asleep = m->stillness == LH_STILL_IDLE && m->is_quiet && !s->consistency.is_loading;
+  if (!is_core && !was_asleep) return lh_fail_amid_change(error);
   return lh_fail(error, LH_EHOST,
                  "its objects have %" PRIu64 " bytes, and its collector counts %" PRIu64
                  "; luaheap does not know why%s",
@@ -410,8 +414,8 @@ static int64_t find_more_extra_bytes(const state_writer *s, uint64_t bytes) {
   if (m->more_extra_bytes != 0 || s->n_threads == 0 || missing % (8 * s->n_threads) != 0) return 0;
   int64_t more = missing / s->n_threads, extra = LH_USUAL_EXTRA_BYTES + more;
   if (extra < 0 || extra > LH_MOST_EXTRA_BYTES) return 0;
-  bool is_certain =
-      s->n_threads > 1 && m->is_quiet && m->stillness != LH_STILL_CORE && !s->doubt.is_loading;
+  bool is_certain = s->n_threads > 1 && m->is_quiet && m->stillness != LH_STILL_CORE &&
+                    !s->consistency.is_loading;
   return is_certain || more == s->noted_more_bytes ? more : 0;
 }
 
@@ -421,7 +425,7 @@ static int check_sum(state_writer *s, lh_error *error) {
   s->request->is_in_doubt = is_in_doubt(s);
   if (adds_up(s)) return LH_OK;
   *s->more_extra_bytes = find_more_extra_bytes(s, bytes);
-  if (*s->more_extra_bytes != 0) return lh_amid_change(error); /* until retried with them */
+  if (*s->more_extra_bytes != 0) return lh_fail_amid_change(error); /* until retried with them */
   if (bytes < s->shot.gc_bytes && may_have_more(s)) return LH_OK;
   return fail_sum(s, bytes, error);
 }
@@ -468,7 +472,7 @@ static int write_now(state_writer *s, lh_file *file, lh_error *error) {
   int rc = begin_shot(s, lh_file_write, file, error);
   if (rc < 0) return rc;
   if (!lh_shot_may_fit(&s->shot, file) || !lh_shot_put(&s->shot, file, &s->request->taken)) {
-    if (s->shot.walk.ended) return lh_amid_change(error);
+    if (s->shot.walk.ended) return lh_fail_amid_change(error);
     return lh_file_fail(&file->failure, s->request->path, error);
   }
   rc = check_sum(s, error);
@@ -493,11 +497,11 @@ static int only_count(state_writer *s, lh_error *error) {
 }
 
 /* For the older snapshot's own mark; 0 if the program's own luaheap has that mark. */
-static uint64_t passed_as_old(const state_writer *s) {
+static uint64_t possibly_newer(const state_writer *s) {
   uint64_t time_ns = lh_snapshot_info(s->request->after)->time_ns;
   const lh_carried_mark *own = s->n_carried > 0 ? &s->carried[s->n_carried - 1] : NULL;
   if (!own || own->time_ns != time_ns) return 0;
-  return own->passed_as_old[LH_LIST_ALLGC] + own->passed_as_old[LH_LIST_FINOBJ];
+  return own->possibly_newer[LH_LIST_ALLGC] + own->possibly_newer[LH_LIST_FINOBJ];
 }
 
 /* A first snapshot, written to memory with only its own mark, gives the places of older marks. */
@@ -518,7 +522,7 @@ static int match_marks(state_writer *s, lh_error *error) {
   if (rc == LH_OK) {
     rc = lh_link_carried_marks(&s->state, s->shot.facts.state_id, s->carried, s->n_carried, error);
   }
-  if (rc == LH_OK) s->request->passed_as_old = passed_as_old(s);
+  if (rc == LH_OK) s->request->possibly_newer = possibly_newer(s);
   close_written(&w);
   lh_file_close(&memory);
   return rc;

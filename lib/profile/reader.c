@@ -131,7 +131,7 @@ static void read_records(lh_pass *pass) {
 
 /* ==== Counts of an aggregate, and calls ============================================ */
 
-static void free_rows(lh_rows *rows) {
+static void free_count_rows(lh_rows *rows) {
   LH_FREE_ALL(rows->rows, rows->new_rows);
 }
 
@@ -482,8 +482,8 @@ int lh_profile_open_memory(const void *data, size_t size, const char *name, lh_p
 void lh_profile_close(lh_profile *p) {
   if (!p) return;
   if (p->file >= 0) (void)close(p->file);
-  free_rows(&p->counts);
-  free_rows(&p->calls);
+  free_count_rows(&p->counts);
+  free_count_rows(&p->calls);
   lh_sites_free(p->sites);
   LH_FREE_ALL(p->texts, p->buffer, p->name, p);
 }

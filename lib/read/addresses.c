@@ -91,7 +91,7 @@ static bool fill_ranks(lh_snapshot *s) {
   }
   s->by_rank = lh_alloc(s->n, sizeof *s->by_rank);
   if (!s->by_rank) return false;
-  (void)lh_for_each(s->threads, s->n_blocks, fill_ids, s);
+  (void)lh_parallel_for(s->threads, s->n_blocks, fill_ids, s);
   return true;
 }
 

@@ -520,7 +520,7 @@ int lh_check_records(lh_snapshot *s, lh_raw_rows *rows, lh_error *error) {
   checking c = {s, rows, s->sites ? lh_n_stacks(s->sites) : 0};
   if (!allocate_columns(s) || !lh_make_row_blocks(rows, s))
     return lh_fail_memory(error, "reading records");
-  uint32_t i = lh_for_each(s->threads, s->n_blocks, try_block, &c);
+  uint32_t i = lh_parallel_for(s->threads, s->n_blocks, try_block, &c);
   if (i == s->n_blocks) return check_sums(s, rows, error);
   /* Out of memory comes first: a pass that stops inside a record reads the rest as damaged. */
   if (rows->blocks[i].out_of_memory) return lh_fail_memory(error, "reading records");

@@ -17,7 +17,7 @@ void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   if (has_pairs_alone(s, id))
     c = (scan){.section = AT_PAIRS, .source = id, .row = s->first_edge[id]};
   else if (id <= s->n)
-    begin(s, id, &c);
+    begin_record(s, id, &c);
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);
 }
@@ -30,7 +30,7 @@ static const lh_upvalue_names *names_of_upvalues(const lh_snapshot *s, lh_id clo
   return at < n && s->upvalue_names[at].proto == proto ? &s->upvalue_names[at] : NULL;
 }
 
-bool lh_tell_upvalue(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
+bool lh_read_upvalue_label(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
   const lh_upvalue_names *names = names_of_upvalues(s, edge->source);
   uint32_t first = s->first_edge[edge->source], last = s->first_edge[edge->source + 1] - 1;
   if (!names || names->n != last - first || lh_label_kind(s->label[last]) != LH_EDGE_UPVALUE)
@@ -117,7 +117,7 @@ static bool next_in_row(scan *c, const lh_snapshot *s, lh_edge *edge) {
   return true;
 }
 
-static bool next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
+static bool decode_next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
   found reference;
   do {
     if (!step(c, &reference)) return false;
@@ -152,14 +152,14 @@ bool lh_edges_next(lh_edges *it, lh_edge *edge) {
   bool more = c.section == AT_ROOTS        ? next_root(&c, s, edge)
               : c.section == AT_EPHEMERONS ? next_ephemeron(&c, s, edge)
               : c.section == AT_PAIRS      ? next_in_row(&c, s, edge)
-                                           : next_edge(&c, s, edge);
+                                           : decode_next_edge(&c, s, edge);
   if (!more && c.section != AT_ROOTS && c.section != AT_EPHEMERONS) {
     c.section = AT_EPHEMERONS;
     more = next_ephemeron(&c, s, edge);
   }
   memcpy(it->state, &c, sizeof c);
-  if (s->left_out && more && lh_is_edge_left_out(s, s->left_out, edge))
-    edge->left_out = edge->weak = true;
+  if (s->ignored && more && lh_is_edge_ignored(s, s->ignored, edge))
+    edge->ignored = edge->weak = true;
   return more;
 }
 

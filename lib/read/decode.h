@@ -43,7 +43,7 @@ lh_id lh_proto_of(const lh_snapshot *snapshot, lh_id closure);
 lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e);
 
 /* Sets number and name of the edge `e` to an upvalue. O(1). False: some upvalues are missing. */
-bool lh_tell_upvalue(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
+bool lh_read_upvalue_label(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
 
 /* The object in an upvalue; LH_NO_OBJECT also if `id` is not an upvalue. O(1). */
 static inline lh_id lh_content_of_upvalue(const lh_snapshot *s, lh_id id) {
@@ -68,25 +68,25 @@ bool lh_has_user_value(const lh_snapshot *snapshot, lh_id userdata);
 /* The object whose header is at this address. For a userdata, Lua prints another address. */
 lh_id lh_find_header(const lh_snapshot *snapshot, uint64_t address);
 
-/* ==== left_out.c: edges and objects that an analysis ignores (lh_without) =========== */
+/* ==== ignored.c: edges and objects that an analysis ignores (lh_without) ============ */
 
-/* LH_EARGUMENT: not of this snapshot; LH_EMEMORY. Free with lh_left_out_free. */
-int lh_left_out_new(const lh_snapshot *snapshot, const lh_without *without, size_t n,
-                    lh_left_out **out, lh_error *error);
-void lh_left_out_free(lh_left_out *set);
+/* LH_EARGUMENT: not of this snapshot; LH_EMEMORY. Free with lh_ignored_free. */
+int lh_ignored_new(const lh_snapshot *snapshot, const lh_without *without, size_t n,
+                   lh_ignored **out, lh_error *error);
+void lh_ignored_free(lh_ignored *set);
 
 /* Does the set have the edge itself? O(log of the set). */
-bool lh_left_out_has(const lh_left_out *set, const lh_edge *edge);
+bool lh_ignored_has(const lh_ignored *set, const lh_edge *edge);
 
 /* Iterates over the sources of the edges, each once; for an ephemeron the table. Start with *at
 ** 0. */
-lh_id lh_left_out_source(const lh_left_out *set, size_t *at);
+lh_id lh_ignored_source(const lh_ignored *set, size_t *at);
 
 /* Makes `set` the set that the snapshot ignores, and owns. NULL: it ignores nothing. */
-void lh_leave_out(lh_snapshot *snapshot, lh_left_out *set);
+void lh_ignore(lh_snapshot *snapshot, lh_ignored *set);
 
 /* Only for the snapshot's own set, and fast. An edge is also ignored if one of its objects is. */
-bool lh_is_object_left_out(const lh_snapshot *snapshot, const lh_left_out *set, lh_id id);
-bool lh_is_edge_left_out(const lh_snapshot *snapshot, const lh_left_out *set, const lh_edge *edge);
+bool lh_is_object_ignored(const lh_snapshot *snapshot, const lh_ignored *set, lh_id id);
+bool lh_is_edge_ignored(const lh_snapshot *snapshot, const lh_ignored *set, const lh_edge *edge);
 
 #endif

@@ -118,7 +118,7 @@ static int check_blocks(lh_snapshot *s, uint64_t end, lh_cursor *c, lh_error *er
                       "'%s' is damaged: its checksums are not those of %llu bytes", s->name,
                       (unsigned long long)end);
   checksums sums = {s, end, table, entry_bytes};
-  uint32_t i = lh_for_each(s->threads, n_blocks, fits_checksum, &sums);
+  uint32_t i = lh_parallel_for(s->threads, n_blocks, fits_checksum, &sums);
   if (i == n_blocks) return read_starts(s, table, n_blocks, error);
   uint64_t start = (uint64_t)i * LH_BLOCK_BYTES;
   return lh_fail_at(

@@ -216,7 +216,7 @@ uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
 
 static void begin_at(const lh_snapshot *s, lh_id id, unsigned record, lh_edges *it) {
   scan c = {.section = AT_END};
-  if (id <= s->n) begin(s, id, &c);
+  if (id <= s->n) begin_record(s, id, &c);
   if (c.record != record) c = (scan){.section = AT_END};
   it->snapshot = s;
   memcpy(it->state, &c, sizeof c);

@@ -108,7 +108,7 @@ const lh_outside_info *lh_snapshot_outside(const lh_snapshot *s) {
 }
 
 /* finobj may have fewer objects than were counted, if a half of the mark is missing. */
-lh_count lh_passed_as_old(const lh_snapshot *s, uint32_t mark) {
+lh_count lh_possibly_newer(const lh_snapshot *s, uint32_t mark) {
   lh_count count = {0, 0};
   if (!s->placed || mark >= s->n_marks) return count;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
@@ -133,7 +133,7 @@ bool lh_c_function_at(const lh_snapshot *s, uint64_t address, lh_c_code *out) {
   return true;
 }
 
-bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to) {
+bool lh_copy_c_functions(const lh_snapshot *from, lh_snapshot *to) {
   uint32_t n = from->outside.c_functions;
   if (n == 0 || to->c_functions) return true;
   const char *last = from->c_functions[n - 1].library;

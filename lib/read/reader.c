@@ -83,7 +83,7 @@ static int read_all(lh_snapshot *s, int file, lh_error *error) {
   s->own_data = lh_alloc(s->size, 1);
   if (!s->own_data) return lh_fail_memory(error, "reading a snapshot");
   s->data = s->own_data;
-  for (uint32_t i = lh_for_each(s->threads, n, try_block, &r); i < n && !code; i++)
+  for (uint32_t i = lh_parallel_for(s->threads, n, try_block, &r); i < n && !code; i++)
     code = read_block(&r, i, error);
   return code;
 }
@@ -182,7 +182,7 @@ void lh_close(lh_snapshot *s) {
   if (s->referrers) s->free_referrers(s->referrers);
   if (s->fields) s->free_fields(s->fields);
   if (s->map_order) s->free_map_order(s->map_order);
-  lh_left_out_free(s->left_out);
+  lh_ignored_free(s->ignored);
   lh_sites_free(s->sites);
   LH_FREE_ALL(s->address, s->record_low, s->record_high, s->kind, s->key_kinds, s->shallow,
               s->modes, s->stretches, s->units, s->by_rank, s->far_blocks, s->roots, s->marks,

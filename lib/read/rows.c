@@ -264,7 +264,7 @@ static bool resolve_all(lh_snapshot *s, lh_raw_rows *raw, uint64_t n_edges) {
     first += (uint32_t)raw->blocks[i].n;
   }
   s->first_edge[s->n + 1] = first;
-  (void)lh_for_each(s->threads, raw->n, resolve_block, &r);
+  (void)lh_parallel_for(s->threads, raw->n, resolve_block, &r);
   for (uint32_t i = 0; i < raw->n; i++) s->has_lost |= raw->blocks[i].loses;
   if (!join_blocks(s, raw, n_edges)) return false;
   put_roots(s);

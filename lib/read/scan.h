@@ -163,7 +163,7 @@ static inline void begin_fields(const lh_snapshot *s, scan *c, unsigned head) {
   }
 }
 
-static inline void begin(const lh_snapshot *s, lh_id id, scan *c) {
+static inline void begin_record(const lh_snapshot *s, lh_id id, scan *c) {
   *c = (scan){.source = id, .section = AT_END, .row = s->first_edge[id]};
   if (id == LH_ROOT) {
     expect(c, AT_ROOTS, LH_EDGE_ROOT, s->n_roots);

@@ -34,8 +34,8 @@ enum {
   LH_KIND_TYPE = 0x0F,
   LH_KIND_DEAD = 0x10,
   LH_KIND_OWN = 0x20,
-  LH_KIND_PLUMBING = 0x40, /* in every program: registry, _G, modules, code (classes.c) */
-  LH_KIND_LEFT_OUT = 0x80  /* left_out has the object or an edge of it */
+  LH_KIND_RUNTIME = 0x40, /* in every program: registry, _G, modules, code (classes.c) */
+  LH_KIND_IGNORED = 0x80  /* ignored has the object or an edge of it */
 };
 
 /* label[e]: lh_edge_kind in the low 5 bits, and these flags */
@@ -142,7 +142,7 @@ static inline bool lh_is_mark(const lh_mark_info *mark, uint32_t serial, uint64_
   return mark->serial == serial && mark->time_ns == time_ns;
 }
 
-typedef struct lh_left_out lh_left_out;
+typedef struct lh_ignored lh_ignored;
 
 /* Data of other folders. The file that makes the data sets the function that frees it. */
 typedef struct lh_steps lh_steps;                   /* graph/steps.c */
@@ -210,7 +210,7 @@ struct lh_snapshot {
   lh_c_code *c_functions; /* sorted by address */
   char *c_texts;
 
-  lh_left_out *left_out; /* NULL: nothing is ignored */
+  lh_ignored *ignored; /* NULL: nothing is ignored */
 
   /* rows.c: the references of all objects and of LH_ROOT. Source s has edge[first_edge[s]] to
      edge[first_edge[s + 1] - 1]; the last ones are one edge for each ephemeron with s as key. */
@@ -359,7 +359,7 @@ static inline lh_id lh_true_target(const lh_snapshot *s, uint32_t e) {
 const lh_ephemeron *lh_ephemeron_of(const lh_snapshot *s, uint32_t e);
 
 /* outside.c: copies the C functions of a snapshot of the same process, unless `to` has some. */
-bool lh_lend_c_functions(const lh_snapshot *from, lh_snapshot *to);
+bool lh_copy_c_functions(const lh_snapshot *from, lh_snapshot *to);
 
 /* epochs.c: on allgc or finobj. */
 lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch);

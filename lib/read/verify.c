@@ -139,7 +139,7 @@ static int verify_references(verifier *v, lh_id id, lists *l) {
   const uint8_t *at;
   step_result result;
   int code = 0;
-  begin(v->s, id, &c);
+  begin_record(v->s, id, &c);
   at = c.at;
   do {
     if (!c.pending) at = c.at; /* a pending reference was read with the item before */

@@ -40,7 +40,7 @@ static const char *types_name(uint8_t type) {
   return type < LH_TYPE_COUNT ? names[type] : "slots, stacks and code";
 }
 
-static void name_of(lh_report *report, const void *row, lh_cell *cell) {
+static void group_name(lh_report *report, const void *row, lh_cell *cell) {
   const lh_usage_group *told = row;
   lh_text text = {0};
   switch (report->request.by) {
@@ -156,7 +156,7 @@ static const lh_column usage_columns[] = {
                 "that allocates there; null: Lua itself does", LH_OPTIONAL),
     LH_OF_SITE("stack", NULL, LH_COLUMN_TEXTS, stack, cell_stack,
                "of the stack with most of it: the sites, the innermost first"),
-    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, name_of, "in one text, or what the rows are by",
+    LH_COMPUTED("site", NULL, LH_COLUMN_TEXT, group_name, "in one text, or what the rows are by",
                 LH_HEADING(name_heading)),
     LH_END};
 #undef ROW
@@ -176,7 +176,7 @@ void lh_cell_stack_maker(lh_report *report, lh_stack_id stack, lh_cell *cell) {
   cell->as.text = lh_maker_name(lh_site_of_stack(usage_sites(report), stack)->maker);
 }
 
-static void print_callers(lh_teller *t, const lh_usage *usage, lh_stack_id stack) {
+static void print_callers(lh_printer *t, const lh_usage *usage, lh_stack_id stack) {
   enum { TOLD_CALLERS = 3 };
   const lh_sites *sites = lh_profile_sites(lh_usage_profile(usage));
   for (uint32_t i = 0; i < TOLD_CALLERS && stack != 0 && stack <= lh_n_stacks(sites); i++) {
@@ -208,7 +208,7 @@ static const lh_table allocations_answer =
 
 /* " since 500 ms and before 1.0 s", if the request has moments. */
 static const char *interval_words(lh_report *report, const lh_usage *usage) {
-  const lh_usage_query *query = lh_usage_asked(usage);
+  const lh_usage_query *query = lh_usage_get_query(usage);
   const lh_usage_totals *totals = lh_usage_total(usage);
   bool since = query->since.unit != LH_MOMENT_OPEN, until = query->until.unit != LH_MOMENT_OPEN;
   return lh_words(report, "%s%s%s%s%s", since ? " since " : "",
@@ -218,17 +218,17 @@ static const char *interval_words(lh_report *report, const lh_usage *usage) {
 }
 
 /* "Allocated since 500 ms, live at the end, by site: 1.2 MB". */
-static void print_allocations(lh_teller *t, lh_report *report) {
+static void print_allocations(lh_printer *t, lh_report *report) {
   static const char *const what[] = {[LH_MOST_ALLOCATED] = "",
                                      [LH_MOST_LIVE] = ", live at the end",
                                      [LH_MOST_AT_PEAK] = ", live when the heap was biggest",
                                      [LH_MOST_SOON_DEAD] = ", dead at the first collection"};
   const allocations_result *f = report->answer;
   const lh_usage *usage = report->request.usages[0];
-  bool never_freed = lh_usage_asked(usage)->to_the_end && report->request.order == LH_MOST_LIVE;
+  bool never_freed = lh_usage_get_query(usage)->to_the_end && report->request.order == LH_MOST_LIVE;
   lh_say(t, LH_BOLD, "Allocated%s%s, by %s: %s%s", interval_words(report, usage),
          never_freed ? ", never freed" : what[report->request.order],
-         lh_usage_by_name(report->request.by), lh_told_size(t, f->whole_bytes).text,
+         lh_usage_by_name(report->request.by), lh_format_size(t, f->whole_bytes).text,
          t->all ? "" : "\n");
   lh_print_table(t, report, &allocation_table, f->rows, f->n, f->n);
 }
@@ -291,7 +291,7 @@ static const lh_table findings_answer = LH_TABLE_OF(
 #undef ROW
 
 /* "dead at the first collection (within 1.2 MB of allocation)". */
-static const char *age_words(const lh_teller *t, const findings_result *f,
+static const char *age_words(const lh_printer *t, const findings_result *f,
                              const lh_usage_group *site) {
   uint64_t age = site->most_age_bytes;
   bool are_all = site->soon_bytes >= site->freed_bytes - site->freed_bytes / 10;
@@ -299,11 +299,11 @@ static const char *age_words(const lh_teller *t, const findings_result *f,
   return lh_words(t->report, "%s%sdead at the first collection%s%s%s",
                   are_all ? "" : lh_share_text(site->soon_bytes, site->allocated_bytes).text,
                   are_all ? "" : " of them ", within ? " (within " : "",
-                  within ? lh_told_size(t, age).text : "", within ? " of allocation)" : "");
+                  within ? lh_format_size(t, age).text : "", within ? " of allocation)" : "");
 }
 
 /* "38.2% of all bytes are strings made at @fmt.lua:12 in render: 458.1 MB in 3,000,000 blocks". */
-static void print_finding(lh_teller *t, lh_report *report, const finding *row) {
+static void print_finding(lh_printer *t, lh_report *report, const finding *row) {
   const lh_usage_group *site = &row->site;
   bool soon = row->kind == DIES_SOON, lives = row->kind == LIVES_MOST;
   lh_say(
@@ -313,22 +313,22 @@ static void print_finding(lh_teller *t, lh_report *report, const finding *row) {
       lh_kept(report, lh_site_text(site->site)), soon ? ", " : ": ",
       soon ? age_words(t, report->answer, site)
            : lh_words(report, "%s in %s",
-                      lh_told_size(t, lives ? site->live_bytes : site->allocated_bytes).text,
+                      lh_format_size(t, lives ? site->live_bytes : site->allocated_bytes).text,
                       lh_count_of(lives ? site->live : site->allocations, "block", "blocks").text));
 }
 
-static bool is_told(const findings_result *f, const finding *row) {
+static bool is_repeated(const findings_result *f, const finding *row) {
   for (const finding *before = f->rows; before < row; before++)
     if (before->site.stack == row->site.stack) return true;
   return false;
 }
 
-static void print_findings(lh_teller *t, lh_report *report) {
+static void print_findings(lh_printer *t, lh_report *report) {
   const findings_result *f = report->answer;
   if (f->n == 0) lh_say(t, LH_BOLD, "Nothing was allocated");
   for (uint32_t i = 0; i < f->n; i++) {
     print_finding(t, report, &f->rows[i]);
-    if (!is_told(f, &f->rows[i])) print_callers(t, f->usage, f->rows[i].site.stack);
+    if (!is_repeated(f, &f->rows[i])) print_callers(t, f->usage, f->rows[i].site.stack);
   }
 }
 
@@ -425,11 +425,11 @@ static const lh_table allocation_changes_answer =
                         "those with most more first, most less last", LH_LIMITED, LH_OWNED));
 #undef ROW
 
-static void print_allocation_changes(lh_teller *t, lh_report *report) {
+static void print_allocation_changes(lh_printer *t, lh_report *report) {
   const allocation_changes_result *f = report->answer;
   lh_say(t, LH_BOLD, "From %s to %s: %s allocated, %s of it live at the end (before: %s)",
          report->names[0], report->names[1], lh_more_bytes(t, f->more_bytes).text,
-         lh_told_size(t, f->live_bytes[1]).text, lh_told_size(t, f->live_bytes[0]).text);
+         lh_format_size(t, f->live_bytes[1]).text, lh_format_size(t, f->live_bytes[0]).text);
   lh_say(t, LH_PLAIN, "%s, of which %s and %s%s", lh_count_of(f->n, "site", "sites").text,
          lh_count_of(f->n_new, "is new", "are new").text,
          lh_count_of(f->n_gone, "is gone", "are gone").text, t->all ? "" : "\n");
@@ -492,7 +492,7 @@ static const lh_table advice_answer =
                         "what is worth half a percent of all bytes", LH_LIMITED));
 #undef ROW
 
-static const char *why_words(const lh_teller *t, const lh_advice *a) {
+static const char *why_words(const lh_printer *t, const lh_advice *a) {
   bool several = a->objects > 1;
   switch (a->kind) {
     case LH_ADVICE_SIZE:
@@ -504,7 +504,7 @@ static const char *why_words(const lh_teller *t, const lh_advice *a) {
       return lh_words(t->report,
                       ", each a longer copy of the one before, up to %s: gather the parts in a "
                       "table for table.concat",
-                      lh_told_size(t, a->most).text);
+                      lh_format_size(t, a->most).text);
     case LH_ADVICE_FUNCTION:
       return ", dead at the first collection: make it once, where its upvalues allow";
     default: return ", dead at the first collection: use one again, or pass on what is in it";
@@ -512,17 +512,17 @@ static const char *why_words(const lh_teller *t, const lh_advice *a) {
 }
 
 /* "12 rehashes at @x.lua:9 in fill up to 4,096 slots: give it its size ..., 96.0 KB". */
-static void print_piece(lh_teller *t, lh_report *report, const lh_advice *a) {
+static void print_piece(lh_printer *t, lh_report *report, const lh_advice *a) {
   static const char *const ones[] = {"rehash", "string", "function", "table"};
   static const char *const many[] = {"rehashes", "strings", "functions", "tables"};
   const lh_site *site = lh_site_of_stack(usage_sites(report), a->stack);
-  lh_say(t, LH_PLAIN, "%s, %s at %s%s", lh_told_size(t, a->bytes).text,
+  lh_say(t, LH_PLAIN, "%s, %s at %s%s", lh_format_size(t, a->bytes).text,
          lh_count_of(a->times, ones[a->kind], many[a->kind]).text,
          lh_kept(report, lh_site_text(site)), why_words(t, a));
   print_callers(t, lh_usage_of(report), a->stack);
 }
 
-static void print_advice(lh_teller *t, lh_report *report) {
+static void print_advice(lh_printer *t, lh_report *report) {
   const advice_result *f = report->answer;
   size_t n = t->limit == 0 || t->limit > f->n ? f->n : t->limit;
   const lh_profile_info *about = lh_profile_about(lh_usage_profile(lh_usage_of(report)));

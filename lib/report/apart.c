@@ -21,7 +21,7 @@ static void long_beginning_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_kept(report, lh_string_text(report->snapshot, id, 256));
 }
 
-static void print_string_rows(lh_teller *t, lh_report *report, const void *rows, size_t n);
+static void print_string_rows(lh_printer *t, lh_report *report, const void *rows, size_t n);
 
 #define ROW lh_string_change
 static const lh_table string_table = LH_TABLE_WITH(
@@ -45,7 +45,7 @@ static const lh_string_changes *strings_of(const lh_report *report) {
              : &((const apart_result *)report->answer)->strings;
 }
 
-static void print_string_rows(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_string_rows(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   const lh_string_changes *s = strings_of(report);
   lh_say(t, LH_BOLD, "\nStrings of %s: %s new, %s more often than in %s, %s",
          report->names[report->request.n_names - 1], lh_count_text(s->new_contents).text,
@@ -65,7 +65,7 @@ static const lh_table strings_answer = LH_TABLE_OF(
     LH_COMPUTED("snapshots", NULL, LH_COLUMN_NAMES, lh_names_asked, "what they are called"));
 #undef ROW
 
-static void print_strings(lh_teller *t, lh_report *report) {
+static void print_strings(lh_printer *t, lh_report *report) {
   const lh_string_changes *s = report->answer;
   print_string_rows(t, report, s->rows, s->n_rows);
 }
@@ -94,20 +94,20 @@ static bool has_changed(const lh_growth_row *row, size_t last) {
   return row->at[0].bytes != row->at[last].bytes || row->at[0].objects != row->at[last].objects;
 }
 
-static int compare_rows(const void *left, const void *right) {
+static int compare_growth_rows(const void *left, const void *right) {
   const lh_growth_row *a = left, *b = right;
   int64_t x = a->grew_bytes[0] + a->grew_bytes[1], y = b->grew_bytes[0] + b->grew_bytes[1];
   return LH_MORE(x, y) ?: strcmp(a->held_by, b->held_by) ?: strcmp(a->fingerprint, b->fingerprint);
 }
 
-static void print_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_path_changes(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   const lh_growth_row *all = rows;
   size_t last = report->request.n_snapshots - 1, n_changed = 0;
   lh_growth_row *changed = lh_alloc_zeroed(n + 1, sizeof *changed);
   t->failed |= !changed;
   for (size_t i = 0; changed && i < n; i++)
     if (has_changed(&all[i], last)) changed[n_changed++] = all[i];
-  if (changed) qsort(changed, n_changed, sizeof *changed, compare_rows);
+  if (changed) qsort(changed, n_changed, sizeof *changed, compare_growth_rows);
   lh_say(t, LH_BOLD, "\nChange of what is held, with what it retains, from %s to %s",
          report->names[0], report->names[last]);
   lh_print_table(t, report, &path_table, changed, n_changed, n_changed);
@@ -115,7 +115,7 @@ static void print_paths(lh_teller *t, lh_report *report, const void *rows, size_
 }
 
 static const lh_table paths = LH_TABLE("heap.growth_row", "path", "paths", lh_growth_row,
-                                       lh_growth_columns, .print = print_paths);
+                                       lh_growth_columns, .print = print_path_changes);
 
 #define ROW apart_result
 static const lh_table apart_answer = LH_TABLE_OF(
@@ -138,7 +138,7 @@ static const lh_table apart_answer = LH_TABLE_OF(
                 LH_LUA_ONLY));
 #undef ROW
 
-static void print_sentence(lh_teller *t, lh_report *report) {
+static void print_apart_sentence(lh_printer *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   const lh_request *r = &report->request;
   const lh_figures *first = &f->growth.whole[0], *last = &f->growth.whole[r->n_snapshots - 1];
@@ -156,10 +156,10 @@ static void print_sentence(lh_teller *t, lh_report *report) {
     lh_say(t, LH_PLAIN, "The figures of %s are in --json.", report->names[1]);
 }
 
-static void print_apart(lh_teller *t, lh_report *report) {
+static void print_apart(lh_printer *t, lh_report *report) {
   const apart_result *f = report->answer;
-  print_sentence(t, report);
-  print_paths(t, report, f->found.growth.paths, f->found.growth.n_paths);
+  print_apart_sentence(t, report);
+  print_path_changes(t, report, f->found.growth.paths, f->found.growth.n_paths);
   if (f->n_classes > 0) lh_class_change_table.print(t, report, f->classes, f->n_classes);
   print_string_rows(t, report, f->strings.rows, f->strings.n_rows);
 }
@@ -187,7 +187,7 @@ static int find_apart(lh_snapshot *snapshot, const lh_request *r, void *out, lh_
   return LH_OK;
 }
 
-static void excess_of(const lh_report *report, lh_excess *out) {
+static void apart_excess(const lh_report *report, lh_excess *out) {
   const lh_growth_found *f = report->answer;
   int64_t bytes = 0, objects = 0;
   for (size_t i = 0; i < f->growth.n_paths; i++) {
@@ -200,4 +200,4 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 }
 
 LH_QUESTION(apart, .command = "heapdiff", .main = "groups", .free = free_apart,
-            .excess = excess_of);
+            .excess = apart_excess);

@@ -88,7 +88,7 @@ static const lh_table calls_answer = LH_TABLE_OF(
             LH_OWNED));
 #undef ROW
 
-static void print_calls(lh_teller *t, lh_report *report) {
+static void print_calls(lh_printer *t, lh_report *report) {
   const calls_result *f = report->answer;
   const char *gap = t->all ? "" : "\n";
   lh_say(t, LH_BOLD, "Functions, with all that they called%s", gap);
@@ -179,7 +179,7 @@ static const lh_table stacks_answer = LH_TABLE_OF(
             LH_OWNED));
 #undef ROW
 
-static void print_stacks(lh_teller *t, lh_report *report) {
+static void print_stacks(lh_printer *t, lh_report *report) {
   static const char *const what[] = {[LH_MOST_ALLOCATED] = "Allocated",
                                      [LH_MOST_LIVE] = "Live at the end",
                                      [LH_MOST_AT_PEAK] = "Live when the heap was biggest",
@@ -187,7 +187,7 @@ static void print_stacks(lh_teller *t, lh_report *report) {
   const stacks_result *f = report->answer;
   const lh_usage *usage = report->request.usages[0];
   lh_say(t, LH_BOLD, "%s, by stack: %s%s", what[report->request.order],
-         lh_told_size(t, f->whole_bytes).text, t->all ? "" : "\n");
+         lh_format_size(t, f->whole_bytes).text, t->all ? "" : "\n");
   if (!lh_profile_about(lh_usage_profile(usage))->has_stacks)
     lh_say(t, LH_PLAIN, "The profile has no stacks: heap.track{stacks = true} records them");
   lh_print_table(t, report, &stack_table, f->rows, f->n, f->n);

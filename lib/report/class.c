@@ -168,7 +168,7 @@ static const char *interval_words(lh_report *report, uint32_t i, uint32_t n) {
 }
 
 /* "10 before a, 1,000 between a and b". Nothing if the only mark is the snapshot's own. */
-static void print_ages(lh_teller *t, lh_report *report, const lh_description *d) {
+static void print_ages(lh_printer *t, lh_report *report, const lh_description *d) {
   enum { MOST_TOLD = 4 };
   uint32_t n_some = 0, first = d->n_epochs, last = 0;
   lh_text text = {0};
@@ -195,33 +195,33 @@ static void print_ages(lh_teller *t, lh_report *report, const lh_description *d)
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-static void print_figures(lh_teller *t, lh_report *report) {
+static void print_figures(lh_printer *t, lh_report *report) {
   const lh_description *d = report->answer;
   lh_say(t, LH_BOLD, "%s %s %s%s, %s of the heap",
-         lh_things_words(report, d->class_index, d->objects),
-         d->objects == 1 ? "retains" : "retain", lh_told_size(t, d->retained_bytes).text,
-         d->objects == 1 ? "" : " together", lh_share_of_heap(report, d->retained_bytes).text);
+         lh_count_words(report, d->class_index, d->objects), d->objects == 1 ? "retains" : "retain",
+         lh_format_size(t, d->retained_bytes).text, d->objects == 1 ? "" : " together",
+         lh_share_of_heap(report, d->retained_bytes).text);
   if (d->objects > 1)
     lh_say(t, LH_PLAIN,
            "One more costs %s: the median of what one retains; on average one costs %s",
-           lh_told_size(t, spread_of(d, LH_MEASURE_ALONE)->median).text,
-           lh_told_size(t, d->retained_bytes / d->objects).text);
+           lh_format_size(t, spread_of(d, LH_MEASURE_ALONE)->median).text,
+           lh_format_size(t, d->retained_bytes / d->objects).text);
   print_ages(t, report, d);
   if (d->repeated_bytes > 0)
     lh_say(t, LH_PLAIN, "%s different contents: %s are in strings that are equal to another",
-           lh_count_text(d->contents).text, lh_told_size(t, d->repeated_bytes).text);
+           lh_count_text(d->contents).text, lh_format_size(t, d->repeated_bytes).text);
   if (d->garbage_objects > 0)
     lh_say(t, LH_PLAIN, "Besides, %s are garbage: %s", lh_count_text(d->garbage_objects).text,
-           lh_told_size(t, d->garbage_bytes).text);
+           lh_format_size(t, d->garbage_bytes).text);
   if (d->objects > 1)
     lh_say(t, LH_PLAIN, "The one that retains most: %s, %s", lh_path_words(report, d->biggest),
-           lh_told_size(t, lh_retained_bytes(report->snapshot, d->biggest)).text);
+           lh_format_size(t, lh_retained_bytes(report->snapshot, d->biggest)).text);
   lh_print_next(t, report, "Why it stays", LH_NEXT_PATHS, d->biggest);
 }
 
 /* The class retains less than the sum of its instances if they retain each other: then "alone"
 ** differs, too. */
-static void print_spreads(lh_teller *t, lh_report *report) {
+static void print_spreads(lh_printer *t, lh_report *report) {
   const lh_description *d = report->answer;
   lh_spread told[LH_MOST_SPREADS];
   size_t n = 0;
@@ -236,12 +236,12 @@ static void print_spreads(lh_teller *t, lh_report *report) {
   lh_print_rows(t, report, &spread, told, n);
 }
 
-static void print_class(lh_teller *t, lh_report *report) {
+static void print_class(lh_printer *t, lh_report *report) {
   const lh_description *d = report->answer;
   if (d->objects == 0) {
     lh_say(t, LH_PLAIN, "Nothing keeps %s alive: garbage, %s",
-           lh_things_words(report, d->class_index, d->garbage_objects),
-           lh_told_size(t, d->garbage_bytes).text);
+           lh_count_words(report, d->class_index, d->garbage_objects),
+           lh_format_size(t, d->garbage_bytes).text);
     return;
   }
   print_figures(t, report);

@@ -22,23 +22,24 @@ static uint64_t count_references(const lh_without *what) {
 
 void lh_references_of(lh_report *report, const void *row, lh_cell *cell) {
   (void)report;
-  cell->as.n = count_references(&((const lh_gone *)row)->what);
+  cell->as.n = count_references(&((const lh_removed *)row)->what);
 }
 
 /* _G.debugger.* (12 references) */
-static const char *gone_words(lh_report *report, const lh_gone *gone) {
-  uint64_t n = count_references(&gone->what);
-  const char *what = gone->text ? lh_name_words(report, gone->text)
-                     : gone->what.n_edges > 0
-                         ? lh_kept(report, lh_edge_text(report->snapshot, gone->what.edges))
-                         : lh_object_words(report, *gone->what.objects);
-  if (n < 2 && gone->what.n_objects < 2) return what;
-  return lh_words(report, "%s (%s %s)", what, lh_count_text(n > 1 ? n : gone->what.n_objects).text,
+static const char *gone_words(lh_report *report, const lh_removed *removed) {
+  uint64_t n = count_references(&removed->what);
+  const char *what = removed->text ? lh_name_words(report, removed->text)
+                     : removed->what.n_edges > 0
+                         ? lh_kept(report, lh_edge_text(report->snapshot, removed->what.edges))
+                         : lh_object_words(report, *removed->what.objects);
+  if (n < 2 && removed->what.n_objects < 2) return what;
+  return lh_words(report, "%s (%s %s)", what,
+                  lh_count_text(n > 1 ? n : removed->what.n_objects).text,
                   n > 1 ? "references" : "objects");
 }
 
 /* 30 Listener in the snapshot; this is the one that retains most */
-static void print_matches(lh_teller *t, const lh_report *report) {
+static void print_matches(lh_printer *t, const lh_report *report) {
   const lh_request *request = &report->request;
   if (request->matches < 2) return;
   lh_say(t, LH_PLAIN, "%s %s in the snapshot; this is the one that retains most",
@@ -49,24 +50,24 @@ static void print_matches(lh_teller *t, const lh_report *report) {
 }
 
 /* ignored: _G.debugger.* (12 references) */
-static void print_ignored_references(lh_teller *t, lh_report *report) {
+static void print_ignored_references(lh_printer *t, lh_report *report) {
   lh_text text = {0};
   for (size_t i = 0; i < report->request.n_ignored; i++) {
-    const lh_gone *gone = &report->request.ignored[i];
-    if (gone->what.n_edges + gone->what.n_objects == 0) continue;
-    lh_text_format(&text, "%s%s", text.n == 0 ? "ignored: " : ", ", gone_words(report, gone));
+    const lh_removed *removed = &report->request.ignored[i];
+    if (removed->what.n_edges + removed->what.n_objects == 0) continue;
+    lh_text_format(&text, "%s%s", text.n == 0 ? "ignored: " : ", ", gone_words(report, removed));
   }
   if (text.n > 0) lh_say_text(t, LH_PLAIN, &text);
 }
 
-void lh_print_asked(lh_teller *t, lh_report *report) {
+void lh_print_asked(lh_printer *t, lh_report *report) {
   print_matches(t, report);
   print_ignored_references(t, report);
 }
 
-#define ROW lh_gone
+#define ROW lh_removed
 static const lh_table gone_table =
-    LH_TABLE_OF("heap.gone", "pattern", "patterns", LH_GONE_COLUMNS());
+    LH_TABLE_OF("heap.gone", "pattern", "patterns", LH_REMOVED_COLUMNS());
 #undef ROW
 
 #define ROW lh_request
@@ -86,7 +87,7 @@ static int find_ignored(lh_snapshot *snapshot, const lh_request *request, void *
 LH_QUESTION(ignored);
 
 typedef struct trial {
-  lh_gone gone; /* must be first: LH_GONE_COLUMNS reads it; empty if not a single cut */
+  lh_removed removed; /* must be first: LH_REMOVED_COLUMNS reads it; empty if not a single cut */
   lh_freed freed;
   const char *title; /* if not a single cut */
   lh_style style;
@@ -102,7 +103,7 @@ typedef struct cut_result {
 LH_ITS(bool, asks, trial, it->asks)
 LH_CELL(goes_text, trial, cell->as.text = it->freed.frees_it ? "yes" : "no")
 LH_HEADING_OF(goes_heading, report->request.id == LH_NO_OBJECT ? NULL : "frees it")
-LH_CELL(title_of, trial, cell->as.text = it->title ? it->title : gone_words(report, &it->gone))
+LH_CELL(title_of, trial, cell->as.text = it->title ? it->title : gone_words(report, &it->removed))
 LH_STYLE(style_of, trial, it->style)
 
 #define ROW trial
@@ -112,11 +113,11 @@ LH_STYLE(style_of, trial, it->style)
       LH_FLAG("frees_it", freed.frees_it, "the object that is asked for, too; only where one is", \
               LH_ONLY_WHERE(asks))
 static const lh_table freed = LH_TABLE_OF("heap.freed", NULL, NULL, FREED);
-static const lh_table cut =
-    LH_TABLE_WITH((.style = style_of), "heap.cut_row", "cut", "cuts", LH_GONE_COLUMNS(gone.), FREED,
-                  LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, goes_text, NULL, LH_HEADING(goes_heading),
-                              LH_WHERE(asks), LH_UNBROKEN),
-                  LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL));
+static const lh_table cut = LH_TABLE_WITH(
+    (.style = style_of), "heap.cut_row", "cut", "cuts", LH_REMOVED_COLUMNS(removed.), FREED,
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, goes_text, NULL, LH_HEADING(goes_heading),
+                LH_WHERE(asks), LH_UNBROKEN),
+    LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL));
 #undef ROW
 
 #define ROW cut_result
@@ -129,10 +130,10 @@ static const lh_table cut_answer =
 #undef ROW
 
 /* cutting _G.cache frees 1.1 MB, 1,203 objects, but not Listener 0x55d0c0a3f2e0 */
-static void print_sentence(lh_teller *t, lh_report *report, const cut_result *f) {
+static void print_cut_sentence(lh_printer *t, lh_report *report, const cut_result *f) {
   const lh_freed *all = &f->together.freed;
   const char *cuts = f->n == 1
-                         ? lh_words(report, "cutting %s", gone_words(report, &f->list[0].gone))
+                         ? lh_words(report, "cutting %s", gone_words(report, &f->list[0].removed))
                      : f->n == 2 ? "making both cuts"
                                  : lh_words(report, "making all %s cuts", lh_count_text(f->n).text);
   const char *what = f->together.asks ? lh_object_words(report, report->request.id) : "";
@@ -140,7 +141,7 @@ static void print_sentence(lh_teller *t, lh_report *report, const cut_result *f)
     lh_say(t, LH_BOLD, "%s frees nothing%s%s%s", cuts, *what ? ": " : "", what,
            *what ? " is still alive" : "");
   else
-    lh_say(t, LH_BOLD, "%s frees %s, %s%s%s", cuts, lh_told_size(t, all->bytes).text,
+    lh_say(t, LH_BOLD, "%s frees %s, %s%s%s", cuts, lh_format_size(t, all->bytes).text,
            lh_count_of(all->objects, "object", "objects").text,
            !*what          ? ""
            : all->frees_it ? ", with them "
@@ -148,10 +149,10 @@ static void print_sentence(lh_teller *t, lh_report *report, const cut_result *f)
            what);
 }
 
-static void print_cut(lh_teller *t, lh_report *report) {
+static void print_cut(lh_printer *t, lh_report *report) {
   const cut_result *f = report->answer;
   size_t n = f->n == 1 ? 1 : f->n + 1 + (f->only_together.freed.objects > 0);
-  print_sentence(t, report, f);
+  print_cut_sentence(t, report, f);
   lh_print_asked(t, report);
   if (!report->request.each) return;
   lh_say(t, LH_PLAIN, "%s", "");
@@ -173,7 +174,7 @@ static int find_cut(lh_snapshot *snapshot, const lh_request *request, void *out,
     code = lh_what_if(snapshot, cuts, n, request->id, alone, &f->together.freed,
                       &f->only_together.freed, error);
   for (size_t i = 0; code == LH_OK && i < n; i++)
-    f->list[i] = (trial){.gone = request->cuts[i], .freed = alone[i], .asks = asks};
+    f->list[i] = (trial){.removed = request->cuts[i], .freed = alone[i], .asks = asks};
   if (code == LH_OK) f->list[n] = f->together;
   if (code == LH_OK) f->list[n + 1] = f->only_together;
   lh_free(alone);

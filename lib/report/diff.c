@@ -156,19 +156,19 @@ static const char *when_words(lh_report *report) {
   return r->has_interval ? lh_interval_words(report, r->interval) : "at any time";
 }
 
-static const char *grown_words(const lh_teller *t, const lh_diff_sums *new) {
+static const char *grown_words(const lh_printer *t, const lh_diff_sums *new) {
   uint64_t n = new->containers;
   const char *what = n == 0 ? ""
                             : lh_words(t->report, "; %s ",
                                        lh_count_of(n, "older container", "older containers").text);
   if (new->grown_bytes > 0)
-    return lh_words(t->report, "%sgrew by %s", what, lh_told_size(t, new->grown_bytes).text);
+    return lh_words(t->report, "%sgrew by %s", what, lh_format_size(t, new->grown_bytes).text);
   return n == 0 ? ""
                 : lh_words(t->report, "%s%s more entries, but no more bytes", what,
                            n == 1 ? "has" : "have");
 }
 
-static void print_sentence(lh_teller *t, lh_report *report) {
+static void print_diff_sentence(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_diff_sums *new = &f->new, *known = &f->known;
   bool is_more = !lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes);
@@ -177,8 +177,8 @@ static void print_sentence(lh_teller *t, lh_report *report) {
       new->objects == 0 ? "Nothing that was" : lh_count_of(new->objects, "object", "objects").text,
       when_words(report), new->objects < 2 ? "is" : "are", last_name(report),
       new->objects > 0 ? ": " : "",
-      new->objects > 0 ? lh_told_size(t, new->shallow_bytes).text : "",
-      is_more ? ", retaining " : "", is_more ? lh_told_size(t, new->retained_bytes).text : "",
+      new->objects > 0 ? lh_format_size(t, new->shallow_bytes).text : "",
+      is_more ? ", retaining " : "", is_more ? lh_format_size(t, new->retained_bytes).text : "",
       grown_words(t, new));
   lh_print_known(t, report, known->groups + known->containers,
                  known->retained_bytes + known->grown_bytes, known->objects);
@@ -186,7 +186,7 @@ static void print_sentence(lh_teller *t, lh_report *report) {
 
 /* Marks separate older objects exactly. Without a mark (a snapshot from outside, or a cleared
 ** registry) the objects in both snapshots count as older, and some may be newer. */
-static void print_doubt(lh_teller *t, lh_report *report) {
+static void print_doubt(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const uint64_t *n = f->may_be_newer, *bytes = f->may_be_newer_bytes;
   int more = n[1] > n[0];
@@ -200,30 +200,30 @@ static void print_doubt(lh_teller *t, lh_report *report) {
          : are_both ? " were taken from outside"
                     : " was taken from outside",
          are_both ? "either" : "it", lh_count_text(n[more]).text,
-         lh_told_size(t, bytes[more]).text);
+         lh_format_size(t, bytes[more]).text);
 }
 
 /* ==== Paths to the first group ======================================================= */
 
 /* Two paths to an object, or to the upvalue that holds it. LH_ENOTFOUND: there are not two. */
 static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
-  lh_id junction;
+  lh_id common_holder;
   int code = lh_find_independent(snapshot, id, 2, out, NULL);
   if (code != LH_OK || out->n > 1) return code;
   const lh_path *path = &out->paths[0];
   lh_id last = path->steps[path->n_steps - 1].source;
   lh_independent_free(out);
   if (lh_type_of(snapshot, last) != LH_TYPE_UPVALUE) return LH_ENOTFOUND;
-  code = lh_find_junction(snapshot, id, 2, &junction, out, NULL);
+  code = lh_find_common_holder(snapshot, id, 2, &common_holder, out, NULL);
   if (code != LH_OK) return code;
-  if (junction == last) return LH_OK;
+  if (common_holder == last) return LH_OK;
   lh_independent_free(out);
   return LH_ENOTFOUND;
 }
 
 /* The row names one path; cutting it alone would not free the object. Costs three searches through
 ** the heap, so only the first group is searched. */
-static void print_how_held(lh_teller *t, lh_report *report, lh_id id) {
+static void print_how_held(lh_printer *t, lh_report *report, lh_id id) {
   lh_snapshot *snapshot = report->snapshot;
   lh_independent two;
   if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
@@ -239,7 +239,7 @@ static void print_how_held(lh_teller *t, lh_report *report, lh_id id) {
 
 /* ==== Groups, and unexplained growth ================================================= */
 
-static void print_multiples(lh_teller *t, const lh_report *report, uint64_t n_flagged) {
+static void print_multiples(lh_printer *t, const lh_report *report, uint64_t n_flagged) {
   uint64_t n = ((const lh_diff_found *)report->answer)->new.groups;
   if (report->request.factor != 0)
     lh_say(t, LH_PLAIN, "%s of %s %s a multiple of %s objects%s",
@@ -250,7 +250,7 @@ static void print_multiples(lh_teller *t, const lh_report *report, uint64_t n_fl
 }
 
 /* If no path has more objects at the end, a full cache explains the new ones. */
-static void print_if_full(lh_teller *t, const lh_report *report) {
+static void print_if_full(lh_printer *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   bool since_a = true, since_b = true;
   if (!is_of_three(report)) return;
@@ -265,7 +265,7 @@ static void print_if_full(lh_teller *t, const lh_report *report) {
            report->names[2], report->names[since_a ? 0 : 1]);
 }
 
-static void print_groups(lh_teller *t, lh_report *report, bool come_second) {
+static void print_groups(lh_printer *t, lh_report *report, bool come_second) {
   const lh_diff_found *f = report->answer;
   uint64_t n_flagged = 0, n_heads = 0;
   if (f->new.groups == 0) return;
@@ -287,7 +287,7 @@ static void print_groups(lh_teller *t, lh_report *report, bool come_second) {
   if (t->thorough) print_how_held(t, report, f->diff.groups[0].example);
 }
 
-static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
+static uint64_t live_bytes(lh_printer *t, lh_snapshot *snapshot) {
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
   if (reach.reachable_objects == 0) t->failed |= lh_analyse(snapshot, NULL) != LH_OK;
@@ -297,7 +297,7 @@ static uint64_t live_bytes(lh_teller *t, lh_snapshot *snapshot) {
 
 /* Explains growth without new objects and grown containers: a table grew once, or was emptied,
 ** which does not shrink it. */
-static void print_untold(lh_teller *t, lh_report *report) {
+static void print_unexplained(lh_printer *t, lh_report *report) {
   enum { TENTH = 10 };
   const lh_diff_found *f = report->answer;
   const lh_request *r = &report->request;
@@ -310,12 +310,12 @@ static void print_untold(lh_teller *t, lh_report *report) {
     return;
   lh_say(t, LH_PLAIN,
          "\nThe heap grew by %s all the same: %s tells where,\n%s what could be given back",
-         lh_told_size(t, to - from).text,
+         lh_format_size(t, to - from).text,
          lh_kept(report, t->next(t, NULL, LH_NEXT_OWNERS, r->names[0], r->names[2])),
          lh_kept(report, t->next(t, NULL, LH_NEXT_WASTE, "", NULL)));
 }
 
-static void print_gone(lh_teller *t, const lh_report *report) {
+static void print_freed(lh_printer *t, const lh_report *report) {
   const lh_diff_found *f = report->answer;
   if (f->n_snapshots != 2) return;
   if (f->diff.gone_objects == 0)
@@ -323,10 +323,10 @@ static void print_gone(lh_teller *t, const lh_report *report) {
   else
     lh_say(t, LH_PLAIN, "\n%s of %s %s gone: %s",
            lh_count_of(f->diff.gone_objects, "object", "objects").text, report->names[0],
-           f->diff.gone_objects == 1 ? "is" : "are", lh_told_size(t, f->diff.gone_bytes).text);
+           f->diff.gone_objects == 1 ? "is" : "are", lh_format_size(t, f->diff.gone_bytes).text);
 }
 
-static void print_containers(lh_teller *t, lh_report *report) {
+static void print_containers(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   lh_grown_table.print(t, report, f->diff.grown, f->new.containers);
 }
@@ -337,17 +337,17 @@ static bool grew_most(const lh_diff_found *f) {
   return bytes > 0 && (f->new.groups == 0 || bytes > f->diff.groups[0].retained_bytes);
 }
 
-static void print_diff(lh_teller *t, lh_report *report) {
+static void print_diff(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
-  print_sentence(t, report);
+  print_diff_sentence(t, report);
   print_doubt(t, report);
   lh_print_finalized(t, report->snapshot);
   bool containers_first = grew_most(f);
   if (containers_first) print_containers(t, report);
   print_groups(t, report, containers_first);
   if (!containers_first) print_containers(t, report);
-  if (t->thorough) print_untold(t, report);
-  print_gone(t, report);
+  if (t->thorough) print_unexplained(t, report);
+  print_freed(t, report);
   if (f->diff.n_classes > 0)
     lh_class_change_table.print(t, report, f->diff.classes, f->diff.n_classes);
   if (f->new.groups == 0 && !containers_first) return;
@@ -419,22 +419,22 @@ static int print_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n
   split_groups(f, r);
   split_grown(f, r);
   for (int i = 0; i < 2; i++) {
-    f->may_be_newer[i] = diff->passed_as_old[i].objects;
-    f->may_be_newer_bytes[i] = diff->passed_as_old[i].bytes;
+    f->may_be_newer[i] = diff->possibly_newer[i].objects;
+    f->may_be_newer_bytes[i] = diff->possibly_newer[i].bytes;
   }
   (void)snprintf(f->multiple, sizeof f->multiple, "/ %s", lh_count_text(r->factor).text);
   return LH_OK;
 }
 
 /* The timeline and the bar of each page count these objects. */
-static void print_interval(lh_teller *t, lh_report *report) {
+static void print_interval(lh_printer *t, lh_report *report) {
   const lh_diff *diff = &((const lh_diff_found *)report->answer)->diff;
   print_diff(t, report);
   if (diff->left_objects > 0)
     lh_say(t, LH_FAINT,
            "\nNot counted: %s, %s, of luaheap's module and of the call that took the snapshot",
            lh_count_of(diff->left_objects, "object", "objects").text,
-           lh_told_size(t, diff->left_bytes).text);
+           lh_format_size(t, diff->left_bytes).text);
 }
 
 static int find_diff(lh_snapshot *snapshot, const lh_request *r, void *out, lh_error *error) {
@@ -457,7 +457,7 @@ static int find_interval(lh_snapshot *snapshot, const lh_request *r, void *out, 
 
 LH_FREED_BY(diff, lh_diff_found, lh_diff_free(it->whole))
 
-static void excess_of(const lh_report *report, lh_excess *out) {
+static void diff_excess(const lh_report *report, lh_excess *out) {
   const lh_diff_sums *new = &((const lh_diff_found *)report->answer)->new;
   *out = (lh_excess){.bytes = new->retained_bytes,
                      .objects = new->objects,
@@ -465,7 +465,8 @@ static void excess_of(const lh_report *report, lh_excess *out) {
                      .what = "retained"};
 }
 
-LH_QUESTION(diff, .command = "heapdiff", .main = "groups", .free = free_diff, .excess = excess_of);
+LH_QUESTION(diff, .command = "heapdiff", .main = "groups", .free = free_diff,
+            .excess = diff_excess);
 
 LH_QUESTION_WITH(interval, diff_answer, .command = "heapview", .main = "groups", .free = free_diff,
-                 .excess = excess_of);
+                 .excess = diff_excess);

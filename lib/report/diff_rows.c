@@ -48,7 +48,7 @@ static int compare_sums(const void *left, const void *right) {
   return LH_MORE(x, y) ?: LH_LESS(a->first, b->first);
 }
 
-static void add(place *p, const lh_grown *other) {
+static void add_grown(place *p, const lh_grown *other) {
   p->n++;
   for (int k = 0; k < 3; k++) {
     p->sum.shallow_bytes[k] += other->shallow_bytes[k];
@@ -66,7 +66,7 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
     uint32_t *row = lh_map_at(&row_of, (uint64_t)grown[i].class_index << 32 | grown[i].at);
     ok = row != NULL;
     if (ok && *row != LH_NO_NUMBER) {
-      add(&places[*row], &grown[i]);
+      add_grown(&places[*row], &grown[i]);
     } else if (ok) {
       *row = (uint32_t)*n_places;
       places[(*n_places)++] = (place){grown[i], &grown[i], 1};
@@ -79,7 +79,7 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   return NULL;
 }
 
-static void print_places(lh_teller *t, lh_report *report, const place *places, size_t n) {
+static void print_places(lh_printer *t, lh_report *report, const place *places, size_t n) {
   lh_diff_found *f = report->answer;
   size_t n_told = t->limit != 0 && n > t->limit ? t->limit : n;
   uint64_t n_hidden = 0;
@@ -92,7 +92,7 @@ static void print_places(lh_teller *t, lh_report *report, const place *places, s
   lh_print_hidden(t, &place_table, n_hidden);
 }
 
-static void print_grown(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_grown(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   size_t n_places;
   if (((const lh_diff_found *)report->answer)->n_snapshots < 3) {
     lh_say(t, LH_PLAIN, "\nWhether older containers grew is told by three snapshots only");
@@ -146,7 +146,7 @@ static bool has_class_changed(const lh_class_change *change) {
          change->gone > 0;
 }
 
-static void print_class_changes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_class_changes(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   const lh_class_change *all = rows;
   lh_class_change *changed = lh_alloc_zeroed(n + 1, sizeof *changed);
   size_t n_changed = 0;

@@ -7,26 +7,26 @@
 
 /* ==== Objects ======================================================================== */
 
-static bool find_code(const lh_snapshot *snapshot, lh_thing *thing) {
-  lh_id proto = thing->object.as.closure.proto;
-  if (thing->object.type == LH_TYPE_PROTO) {
-    thing->code = thing->object;
+static bool find_code(const lh_snapshot *snapshot, lh_fact_row *fact_row) {
+  lh_id proto = fact_row->object.as.closure.proto;
+  if (fact_row->object.type == LH_TYPE_PROTO) {
+    fact_row->code = fact_row->object;
     return true;
   }
-  if (thing->object.as.closure.is_c || proto == LH_NO_OBJECT) return false;
+  if (fact_row->object.as.closure.is_c || proto == LH_NO_OBJECT) return false;
   if (lh_type_of(snapshot, proto) != LH_TYPE_PROTO || lh_is_dead(snapshot, proto)) return false;
-  if (thing->code.id != proto) lh_object_at(snapshot, proto, &thing->code);
+  if (fact_row->code.id != proto) lh_object_at(snapshot, proto, &fact_row->code);
   return true;
 }
 
-bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_thing *thing) {
-  if ((column->of_types >> lh_type_of(snapshot, thing->id) & 1) == 0) return false;
-  if (lh_is_dead(snapshot, thing->id)) return false;
-  if (thing->object.id != thing->id) lh_object_at(snapshot, thing->id, &thing->object);
-  return !column->is_of_code || find_code(snapshot, thing);
+bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_fact_row *fact_row) {
+  if ((column->of_types >> lh_type_of(snapshot, fact_row->id) & 1) == 0) return false;
+  if (lh_is_dead(snapshot, fact_row->id)) return false;
+  if (fact_row->object.id != fact_row->id) lh_object_at(snapshot, fact_row->id, &fact_row->object);
+  return !column->is_of_code || find_code(snapshot, fact_row);
 }
 
-LH_ITS(bool, is_no_root, lh_thing, it->id != LH_ROOT)
+LH_ITS(bool, is_no_root, lh_fact_row, it->id != LH_ROOT)
 
 #define OBJECT_CELL(name, ...)                                   \
   static void name(lh_report *report, lh_id id, lh_cell *cell) { \
@@ -59,14 +59,14 @@ static void stack_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.object = stack != 0 ? stack : LH_NO_OBJECT;
 }
 
-LH_CELL(metatable_of, lh_thing,
+LH_CELL(metatable_of, lh_fact_row,
         cell->as.object = it->object.type == LH_TYPE_TABLE ? it->object.as.table.metatable
                                                            : it->object.as.userdata.metatable)
-LH_CELL(weak_mode_of, lh_thing, cell->as.text = lh_weak_mode_name(&it->object))
-LH_CELL(file_of, lh_thing, cell->as.object = it->code.as.proto.source)
-LH_CELL(parameters_of, lh_thing, cell->as.n = it->code.as.proto.parameters)
+LH_CELL(weak_mode_of, lh_fact_row, cell->as.text = lh_weak_mode_name(&it->object))
+LH_CELL(file_of, lh_fact_row, cell->as.object = it->code.as.proto.source)
+LH_CELL(parameters_of, lh_fact_row, cell->as.n = it->code.as.proto.parameters)
 
-#define ROW lh_thing
+#define ROW lh_fact_row
 #define OF_OBJECT(key, kind, function, ...) \
   LH_OF(key, NULL, LH_COLUMN_##kind, id, function, __VA_ARGS__)
 #define ID(meaning) LH_ID("id", id, meaning)
@@ -163,7 +163,7 @@ const lh_table lh_row_facts = LH_TABLE_OF(
     OF_OBJECT("shallow_bytes", BYTES, lh_cell_shallow, "its own bytes", LH_WHERE(is_no_root)),
     SITE(LH_OPTIONAL));
 
-LH_ITS(bool, is_cut, lh_thing, it->object.as.string.kept < it->object.as.string.length)
+LH_ITS(bool, is_cut, lh_fact_row, it->object.as.string.kept < it->object.as.string.length)
 
 const lh_table lh_string_facts = LH_TABLE_OF(
     "heap.string", "string", "strings", ID("its number as an object"), LENGTH, KEPT,
@@ -175,7 +175,7 @@ const lh_table lh_string_facts = LH_TABLE_OF(
 
 /* The function of a frame; a light C function is not an object, so it has only an address. */
 static void function_of(lh_report *report, const void *row, lh_cell *cell) {
-  lh_value function = ((const lh_thing *)row)->frame.function;
+  lh_value function = ((const lh_fact_row *)row)->frame.function;
   lh_text text = {0};
   if (function.kind == LH_VALUE_OBJECT)
     cell->as.text = lh_class_name_of(report->snapshot, function.as.object);
@@ -188,8 +188,8 @@ static lh_id object_of(lh_value value) {
   return value.kind == LH_VALUE_OBJECT ? value.as.object : LH_NO_OBJECT;
 }
 
-LH_CELL(function_id_of, lh_thing, cell->as.object = object_of(it->frame.function))
-LH_CELL(level_of, lh_thing, cell->as.n = it->position - 1)
+LH_CELL(function_id_of, lh_fact_row, cell->as.object = object_of(it->frame.function))
+LH_CELL(level_of, lh_fact_row, cell->as.n = it->position - 1)
 
 #define FUNCTION(meaning)                                                                \
   LH_COMPUTED("function", NULL, LH_COLUMN_TEXT, function_of, meaning, LH_NEEDS(CLASSES), \
@@ -216,13 +216,13 @@ const lh_table lh_frame_facts =
 
 /* ==== References and entries ========================================================= */
 
-LH_ITS(bool, has_key, lh_thing,
+LH_ITS(bool, has_key, lh_fact_row,
        it->edge.kind == LH_EDGE_VALUE || it->edge.kind == LH_EDGE_KEY ||
            it->edge.kind == LH_EDGE_EPHEMERON)
-LH_MADE_TEXT(label_of, lh_thing, lh_edge_text(report->snapshot, &it->edge))
-LH_CELL(edge_key_id_of, lh_thing, cell->as.object = object_of(it->edge.key))
-LH_CELL(key_id_of, lh_thing, cell->as.object = object_of(it->key))
-LH_CELL(value_id_of, lh_thing, cell->as.object = object_of(it->value))
+LH_MADE_TEXT(label_of, lh_fact_row, lh_edge_text(report->snapshot, &it->edge))
+LH_CELL(edge_key_id_of, lh_fact_row, cell->as.object = object_of(it->edge.key))
+LH_CELL(key_id_of, lh_fact_row, cell->as.object = object_of(it->key))
+LH_CELL(value_id_of, lh_fact_row, cell->as.object = object_of(it->value))
 
 #define POSITION(meaning) \
   LH_COUNT(NULL, NULL, position, meaning, LH_SQL_ONLY("position"), LH_HIDDEN)
@@ -246,7 +246,7 @@ const lh_table lh_edge_facts = LH_TABLE_OF(
                "of a reference from a stack the function; of an ephemeron the weak table",
                LH_HIDDEN, LH_OPTIONAL),
     LH_STRING("name", edge.name, "of an upvalue or a local variable", LH_LUA_ONLY, LH_OPTIONAL),
-    LH_FLAG("left_out", edge.left_out, "by snapshot:ignore()", LH_LUA_ONLY),
+    LH_FLAG("left_out", edge.ignored, "by snapshot:ignore()", LH_LUA_ONLY),
     LH_LINE("ordinal", edge.ordinal, "among those of its kind", LH_LUA_ONLY));
 
 const lh_table lh_entry_facts =
@@ -261,16 +261,16 @@ const lh_table lh_entry_facts =
 
 /* ==== Where objects were allocated =================================================== */
 
-LH_MADE_TEXT(site_text, lh_thing, lh_site_text(&it->site))
-LH_ITS(bool, has_source, lh_thing, it->site.source != NULL)
-LH_CELL(caller_of, lh_thing,
+LH_MADE_TEXT(site_text, lh_fact_row, lh_site_text(&it->site))
+LH_ITS(bool, has_source, lh_fact_row, it->site.source != NULL)
+LH_CELL(caller_of, lh_fact_row,
         cell->as.object = it->stack.parent != 0 ? it->stack.parent : LH_NO_OBJECT)
-LH_MADE_TEXT(stack_site, lh_thing, lh_stack_text(lh_snapshot_sites(report->snapshot), it->id, 0))
+LH_MADE_TEXT(stack_site, lh_fact_row, lh_stack_text(lh_snapshot_sites(report->snapshot), it->id, 0))
 
 enum { MOST_CALLERS = 100, TOLD_CALLERS = 1 };
-LH_MADE_TEXT(allocated_of, lh_thing,
+LH_MADE_TEXT(allocated_of, lh_fact_row,
              lh_allocated_text(lh_snapshot_sites(report->snapshot), it->id, TOLD_CALLERS))
-LH_MADE_TEXT(stack_calls, lh_thing,
+LH_MADE_TEXT(stack_calls, lh_fact_row,
              lh_stack_text(lh_snapshot_sites(report->snapshot), it->id, MOST_CALLERS))
 
 /* For sites only SQL has these columns. */

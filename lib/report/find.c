@@ -11,7 +11,7 @@ static const lh_table found_table =
                 LH_OF("retained_bytes", NULL, LH_COLUMN_BYTES, id, lh_cell_retained, "of the one"));
 #undef ROW
 
-static void print_found(lh_teller *t, lh_report *report) {
+static void print_found(lh_printer *t, lh_report *report) {
   const lh_found *f = report->answer;
   lh_say(t, LH_PLAIN, "%s", lh_object_words(report, f->id));
   report->request.matches = f->matches;
@@ -19,7 +19,8 @@ static void print_found(lh_teller *t, lh_report *report) {
   lh_print_asked(t, report);
 }
 
-static int find(lh_snapshot *snapshot, const lh_request *request, void *out, lh_error *error) {
+static int find_expression(lh_snapshot *snapshot, const lh_request *request, void *out,
+                           lh_error *error) {
   if (!request->of) return lh_fail(error, LH_EARGUMENT, "which object?");
   return lh_find(snapshot, request->of, out, error);
 }
@@ -27,7 +28,7 @@ static int find(lh_snapshot *snapshot, const lh_request *request, void *out, lh_
 const lh_question lh_located_question = {.name = "find",
                                          .command = "heappath",
                                          .answer = &found_table,
-                                         .find = find,
+                                         .find = find_expression,
                                          .print = print_found};
 
 /* ==== Beginnings of names ============================================================ */
@@ -52,7 +53,7 @@ static const lh_table search_answer = LH_TABLE_OF(
     LH_INLINE_ROWS("names", list, n, &completion_table, "the likeliest first, at most 20"));
 #undef ROW
 
-static void print_search(lh_teller *t, lh_report *report) {
+static void print_search(lh_printer *t, lh_report *report) {
   const lh_completions *c = report->answer;
   lh_print_rows(t, report, &completion_table, c->list, c->n);
 }

@@ -82,12 +82,12 @@ static const lh_table growing_answer = LH_TABLE_OF(
 /* "1,020 Listener tables", "5,012 strings as keys", "240 tables of several classes". */
 static void put_elements(lh_text *out, const lh_growing *g) {
   bool by_type = strcmp(g->element, lh_type_name(g->type)) == 0;
-  lh_put_things(out, g->alike_entries, g->element, g->type);
+  lh_append_count(out, g->alike_entries, g->element, g->type);
   if (by_type && g->type == LH_TYPE_TABLE) lh_text_string(out, " of several classes");
   if (g->are_keys) lh_text_string(out, " as keys");
 }
 
-static void print_sentence(lh_teller *t, lh_report *report, const lh_growing *g) {
+static void print_growing_sentence(lh_printer *t, lh_report *report, const lh_growing *g) {
   lh_text text = {0};
   lh_text_format(&text, "%s ", g->held_by);
   lh_put_prospect(&text, g->prospect, &g->bound);
@@ -98,7 +98,7 @@ static void print_sentence(lh_teller *t, lh_report *report, const lh_growing *g)
                    g->is_list ? "lists" : "tables");
   if (g->prospect != LH_FILLED_ONCE && g->tables_filled_once > 0)
     lh_text_format(&text, " (%s filled once)", lh_count_text(g->tables_filled_once).text);
-  lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, g->bytes).text,
+  lh_text_format(&text, ", %s, %s of the heap", lh_format_size(t, g->bytes).text,
                  lh_share_of_heap(report, g->bytes).text);
   lh_say_text(t, g->prospect == LH_FILLED_ONCE ? LH_PLAIN : LH_BOLD, &text);
 }
@@ -107,7 +107,7 @@ static lh_number time_of(double seconds) {
   return lh_time_text((uint64_t)(seconds * 1e9));
 }
 
-static void print_names(lh_teller *t, lh_report *report, const lh_growing *g) {
+static void print_names(lh_printer *t, lh_report *report, const lh_growing *g) {
   static const char *const words[] = {
       [LH_KEYED_UUIDS] = "uuids",
       [LH_KEYED_HEX] = "hexadecimal ids",
@@ -119,7 +119,7 @@ static void print_names(lh_teller *t, lh_report *report, const lh_growing *g) {
          lh_kept(report, lh_string_text(report->snapshot, g->example_key, 40)));
 }
 
-void lh_print_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
+void lh_print_keys(lh_printer *t, lh_report *report, const lh_growing *g) {
   switch (g->keying) {
     case LH_KEYED_NOT: lh_say(t, LH_PLAIN, "    linked with each other"); return;
     case LH_KEYED_SEQUENCE:
@@ -144,7 +144,7 @@ void lh_print_keys(lh_teller *t, lh_report *report, const lh_growing *g) {
 }
 
 /* Why a weak table keeps its entries. */
-static void print_weak(lh_teller *t, const lh_growing *g) {
+static void print_weak(lh_printer *t, const lh_growing *g) {
   if (g->weak_keys && g->weak_values)
     lh_say(t, LH_PLAIN, "    weak, but neither its keys nor its values are objects: nothing goes");
   else if (g->weak_keys)
@@ -155,7 +155,7 @@ static void print_weak(lh_teller *t, const lh_growing *g) {
            g->type == LH_TYPE_STRING && !g->are_keys ? "strings" : "no objects");
 }
 
-static void print_epochs(lh_teller *t, lh_report *report, const lh_growing *g) {
+static void print_epochs(lh_printer *t, lh_report *report, const lh_growing *g) {
   uint32_t n = lh_mark_count(report->snapshot);
   if (n < 2 || g->aged == 0 || 2 * g->aged < g->elements) return; /* most share a few objects */
   const char *oldest = lh_epoch_words(report, g->oldest_epoch);
@@ -169,7 +169,7 @@ static void print_epochs(lh_teller *t, lh_report *report, const lh_growing *g) {
            lh_epoch_words(report, g->youngest_epoch));
 }
 
-static void print_order(lh_teller *t, const lh_growing *g) {
+static void print_order(lh_printer *t, const lh_growing *g) {
   if (g->exact) lh_say(t, LH_PLAIN, "    made in one piece: nothing was ever put behind its end");
   if (2 * g->aged < g->elements || g->aged == 0) return;
   lh_number younger = lh_share_text((uint64_t)(g->younger * 1000), 1000);
@@ -196,10 +196,10 @@ static size_t *link_same(const lh_growings *found) {
   return next;
 }
 
-static void print_row(lh_teller *t, lh_report *report, size_t i, const size_t *next) {
+static void print_row(lh_printer *t, lh_report *report, size_t i, const size_t *next) {
   const lh_growings *found = report->answer;
   const lh_growing *g = &found->list[i];
-  print_sentence(t, report, g);
+  print_growing_sentence(t, report, g);
   if (g->tables > 1)
     lh_say(t, LH_PLAIN,
            "    one of these, with %s:", lh_count_of(g->elements, "element", "elements").text);
@@ -214,7 +214,7 @@ static void print_row(lh_teller *t, lh_report *report, size_t i, const size_t *n
 }
 
 /* Of rows with the same elements only the first is printed. */
-static void print_rows(lh_teller *t, lh_report *report, size_t n) {
+static void print_rows(lh_printer *t, lh_report *report, size_t n) {
   const lh_growings *found = report->answer;
   size_t *next = link_same(found), n_told = 0, n_hidden = 0;
   t->failed |= !next;
@@ -232,7 +232,7 @@ static void print_rows(lh_teller *t, lh_report *report, size_t n) {
 }
 
 /* Collections that were filled once are left out, unless all are wanted. */
-static void print_growing(lh_teller *t, lh_report *report) {
+static void print_growing(lh_printer *t, lh_report *report) {
   const lh_growings *found = report->answer;
   size_t n_left = found->n - found->n_filled_once, n = t->limit == 0 ? found->n : n_left;
   lh_print_finalized(t, report->snapshot);

@@ -92,18 +92,18 @@ const lh_column lh_growth_columns[] = {
     LH_END};
 #undef ROW
 
-static void print_paths(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_growth_paths(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   lh_say(t, LH_BOLD, "\nBy what holds them");
   lh_print_table(t, report, ((const lh_growth_found *)report->answer)->path_table, rows, n, n);
 }
 
-static void print_classes(lh_teller *t, lh_report *report, const void *rows, size_t n) {
+static void print_classes(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   lh_say(t, LH_BOLD, "\nBy class");
   lh_print_table(t, report, ((const lh_growth_found *)report->answer)->class_table, rows, n, n);
 }
 
 static const lh_table growth_paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
-                                              lh_growth_columns, .print = print_paths);
+                                              lh_growth_columns, .print = print_growth_paths);
 static const lh_table growth_classes = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
                                                 lh_growth_columns, .print = print_classes);
 
@@ -129,11 +129,11 @@ static const lh_table growth_classes = LH_TABLE("heap.growth_row", "row", "rows"
       LH_ROWS("classes", at growth.classes, at growth.n_classes, &growth_classes,                \
               "the same by class", LH_LIMITED)
 
-static void print_growth(lh_teller *t, lh_report *report) {
+static void print_growth(lh_printer *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   lh_print_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
   lh_print_compared(t, f->growth.same_state);
-  print_paths(t, report, f->growth.paths, f->growth.n_paths);
+  print_growth_paths(t, report, f->growth.paths, f->growth.n_paths);
   print_classes(t, report, f->growth.classes, f->growth.n_classes);
 }
 
@@ -188,7 +188,7 @@ static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
   lh_cell entries = *cell;
   entries.as.series.first = &r->at->entries;
   if (is_level(&entries)) return;
-  const lh_teller plain = {0}; /* counts have one format */
+  const lh_printer plain = {0}; /* counts have one format */
   cell->kind = LH_COLUMN_TEXT;
   cell->as.text =
       lh_words(report, "%s entries", lh_kept(report, lh_cell_text(&plain, report, &entries)));
@@ -247,13 +247,13 @@ static summary summarise(const lh_growth_found *f) {
   return s;
 }
 
-static void add_rate(lh_teller *t, const lh_report *report, const lh_growth_row *row,
+static void add_rate(lh_printer *t, const lh_report *report, const lh_growth_row *row,
                      lh_text *text) {
   lh_text_format(text, "%s a step since %s", lh_more_bytes(t, row->bytes_per_step).text,
                  report->names[1]);
 }
 
-static void print_steady(lh_teller *t, const lh_report *report, size_t n_others) {
+static void print_steady(lh_printer *t, const lh_report *report, size_t n_others) {
   const lh_growth_row *first = &((const lh_growth_found *)report->answer)->growth.paths[0];
   lh_text text = {0};
   lh_text_format(&text, "%s grows steadily from %s to %s: ", first->held_by, report->names[0],
@@ -272,7 +272,7 @@ static const lh_growth_row *steady_class(const lh_growth_found *f) {
   return is_steady && f->known_paths == 0 ? first : NULL;
 }
 
-static void print_not_steady(lh_teller *t, const lh_report *report, const summary *s) {
+static void print_not_steady(lh_printer *t, const lh_report *report, const summary *s) {
   const lh_growth_row *class = steady_class(report->answer);
   size_t n_off = s->n_of[LH_LEVELS_OFF], n_once = s->n_of[LH_GREW_ONCE];
   lh_text text = {0};
@@ -290,7 +290,7 @@ static void print_not_steady(lh_teller *t, const lh_report *report, const summar
   lh_say_text(t, LH_BOLD, &text);
 }
 
-static void print_sentence(lh_teller *t, const lh_report *report) {
+static void print_growth_sentence(lh_printer *t, const lh_report *report) {
   summary s = summarise(report->answer);
   size_t n_steady = s.n_of[LH_GROWS_STEADILY];
   if (n_steady > 0)
@@ -299,13 +299,13 @@ static void print_sentence(lh_teller *t, const lh_report *report) {
     print_not_steady(t, report, &s);
 }
 
-static void print_ladder(lh_teller *t, lh_report *report) {
+static void print_ladder(lh_printer *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   size_t last = f->growth.n_snapshots - 1;
   uint64_t from = f->growth.whole[0].bytes, to = f->growth.whole[last].bytes;
-  print_sentence(t, report);
-  lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_told_size(t, from).text,
-         lh_told_size(t, to).text, lh_count_of(last, "step", "steps").text,
+  print_growth_sentence(t, report);
+  lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_format_size(t, from).text,
+         lh_format_size(t, to).text, lh_count_of(last, "step", "steps").text,
          lh_size_change(from, to, t->exact_bytes).text);
   print_growth(t, report);
 }
@@ -319,7 +319,7 @@ static int find_ladder(lh_snapshot *snapshot, const lh_request *request, void *f
   return lh_find_growth(f, request->ladder, false, request, error);
 }
 
-static void excess_of(const lh_report *report, lh_excess *out) {
+static void growth_excess(const lh_report *report, lh_excess *out) {
   summary s = summarise(report->answer);
   *out = (lh_excess){.bytes = s.bytes,
                      .objects = s.objects,
@@ -328,7 +328,7 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 
 LH_QUESTION(ladder, .command = "heapdiff",
             .help = "what grows from step to step; so with 4 snapshots or more", .of = LH_OF_LADDER,
-            .main = "paths", .free = lh_free_growth, .excess = excess_of);
+            .main = "paths", .free = lh_free_growth, .excess = growth_excess);
 
 /* ==== For a chart ==================================================================== */
 
@@ -411,7 +411,7 @@ static int find_series(lh_snapshot *snapshot, const lh_request *request, void *o
   return LH_OK;
 }
 
-static void print_series(lh_teller *t, lh_report *report) {
+static void print_series(lh_printer *t, lh_report *report) {
   lh_ladder_question.print(t, report);
 }
 
@@ -422,7 +422,7 @@ LH_QUESTION(series, .command = "heapview", .of = LH_OF_LADDER, .main = "paths",
 
 typedef struct compare_result {
   lh_growth_found found; /* must be first: its columns read it */
-  lh_answer answer;
+  lh_fix_verdict answer;
 } compare_result;
 
 static bool is_of_levels(const lh_report *report) {
@@ -499,21 +499,21 @@ static const lh_table compare_answer = LH_TABLE_OF(
     GROWTH_COLUMNS(found.));
 #undef ROW
 
-static const char *amount_words(const lh_teller *t, const lh_growth_row *row, int half) {
+static const char *amount_words(const lh_printer *t, const lh_growth_row *row, int half) {
   lh_cell cell = {0};
   set_amount(t->report, row, half, &cell);
   return lh_kept(t->report, lh_cell_text(t, t->report, &cell));
 }
 
-static void print_part(lh_teller *t, const char *before_it, const lh_growth_row *row,
+static void print_part(lh_printer *t, const char *before_it, const lh_growth_row *row,
                        const char *verb) {
   if (row)
     lh_say(t, LH_BOLD, "%s%s (%s) %s: %s before, %s after", before_it, row->held_by,
            row->class_name, verb, amount_words(t, row, 0), amount_words(t, row, 1));
 }
 
-static void print_answer(lh_teller *t, const lh_report *report) {
-  const lh_answer *a = &((const compare_result *)report->answer)->answer;
+static void print_compare_answer(lh_printer *t, const lh_report *report) {
+  const lh_fix_verdict *a = &((const compare_result *)report->answer)->answer;
   const char *fixed = a->is_fixed ? "Yes" : a->still ? "In part" : "No, it may have moved";
   print_part(t, lh_words(t->report, "Is it fixed? %s: ", fixed), a->no_longer, "no longer grows");
   print_part(t, a->no_longer ? "But: " : "Is it fixed? No: ", a->still, "still grows");
@@ -521,17 +521,17 @@ static void print_answer(lh_teller *t, const lh_report *report) {
   if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "Nothing grows, before or after");
 }
 
-static void print_levels(lh_teller *t, const lh_report *report) {
-  const lh_answer *a = &((const compare_result *)report->answer)->answer;
+static void print_levels(lh_printer *t, const lh_report *report) {
+  const lh_fix_verdict *a = &((const compare_result *)report->answer)->answer;
   print_part(t, "Less: ", a->no_longer, "has less");
   print_part(t, "More: ", a->now, "has more");
   if (!a->no_longer && !a->still && !a->now) lh_say(t, LH_BOLD, "No difference");
 }
 
 /* Warns if all snapshots are of one run: then "after" is only later. */
-static void print_compare(lh_teller *t, lh_report *report) {
+static void print_compare(lh_printer *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
-  (is_of_levels(report) ? print_levels : print_answer)(t, report);
+  (is_of_levels(report) ? print_levels : print_compare_answer)(t, report);
   if (!is_of_levels(report) && f->growth.same_state)
     lh_say(t, LH_ALARM,
            "All these snapshots are of one run: after is only later, not after a "
@@ -546,7 +546,7 @@ static int find_compare(lh_snapshot *snapshot, const lh_request *request, void *
   f->found.path_table = &path_halves_table;
   f->found.class_table = &class_halves_table;
   int code = lh_find_growth(&f->found, request->ladder, true, request, error);
-  if (code == LH_OK) lh_answer_of(&f->found.growth, &f->answer);
+  if (code == LH_OK) lh_judge_fix(&f->found.growth, &f->answer);
   return code;
 }
 

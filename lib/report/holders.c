@@ -32,12 +32,12 @@ static bool is_alive(const lh_report *report, const lh_edge *edge) {
 }
 
 /* Ignored references have `weak` set, too. */
-LH_CELL(weak_of, lh_edge, cell->as.flag = it->weak && !it->left_out)
+LH_CELL(weak_of, lh_edge, cell->as.flag = it->weak && !it->ignored)
 LH_CELL(alive_of, void, cell->as.flag = is_alive(report, row))
 
 static void note_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_edge *edge = row;
-  cell->as.text = edge->left_out            ? "ignored"
+  cell->as.text = edge->ignored             ? "ignored"
                   : !is_alive(report, edge) ? "garbage"
                   : edge->weak              ? "weak"
                                             : "";
@@ -62,7 +62,7 @@ static const lh_table referrer_table = LH_TABLE_WITH(
     LH_COMPUTED(NULL, "", LH_COLUMN_TEXT, note_of, NULL, LH_UNBROKEN),
     LH_OF(NULL, "from", LH_COLUMN_TEXT, source, lh_cell_path, NULL),
     LH_COMPUTED("weak", NULL, LH_COLUMN_FLAG, weak_of, "keeps nothing alive"),
-    LH_FLAG("ignored", left_out, "is left out"),
+    LH_FLAG("ignored", ignored, "is left out"),
     LH_COMPUTED("reachable", NULL, LH_COLUMN_FLAG, alive_of, "it is from what is alive"));
 #undef ROW
 
@@ -73,7 +73,7 @@ static const lh_table referrers_answer = LH_TABLE_OF(
     LH_ROWS("referrers", edges, n, &referrer_table, "the nearest to a root first", LH_OWNED));
 #undef ROW
 
-static void print_referrers(lh_teller *t, lh_report *report) {
+static void print_referrers(lh_printer *t, lh_report *report) {
   const referrers_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s %s to %s",
          lh_count_of(f->total, referrer_table.one, referrer_table.many).text,
@@ -141,7 +141,7 @@ static const char *paths_words(lh_report *report, const lh_independent *held) {
                   below ? " below " : "", below ? lh_path_words(report, held->from) : "");
 }
 
-static void print_independent(lh_teller *t, lh_report *report) {
+static void print_independent(lh_printer *t, lh_report *report) {
   const independent_result *f = report->answer;
   const lh_independent *told = f->held.n < 2 ? &f->junction_held : &f->held;
   if (f->held.n == 0) return;
@@ -157,14 +157,14 @@ static void print_independent(lh_teller *t, lh_report *report) {
 
 /* Ignores modules: nobody removes one from package.loaded to free its contents. */
 static int find_junction(lh_snapshot *snapshot, independent_result *f, lh_error *error) {
-  int code =
-      lh_find_junction(snapshot, f->id, MOST_INDEPENDENT, &f->junction, &f->junction_held, error);
+  int code = lh_find_common_holder(snapshot, f->id, MOST_INDEPENDENT, &f->junction,
+                                   &f->junction_held, error);
   if (code != LH_OK) {
     f->junction = LH_NO_OBJECT;
     f->junction_held = (lh_independent){0};
     return code == LH_ENOTFOUND ? LH_OK : code;
   }
-  if (!lh_is_for_good(snapshot, f->junction)) return LH_OK;
+  if (!lh_is_permanent(snapshot, f->junction)) return LH_OK;
   f->junction = LH_NO_OBJECT;
   lh_independent_free(&f->junction_held);
   f->junction_held = (lh_independent){0};
@@ -229,7 +229,7 @@ static const lh_table dominators_answer = LH_TABLE_OF(
     LH_ROWS("dominators", list, n, &dominator_table, "the nearest first", LH_LIMITED, LH_OWNED));
 #undef ROW
 
-static void print_chain(lh_teller *t, lh_report *report, const dominators_result *f) {
+static void print_chain(lh_printer *t, lh_report *report, const dominators_result *f) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   dominator told[LH_LONG_PATH + 1];
   size_t n = 0;
@@ -243,11 +243,11 @@ static void print_chain(lh_teller *t, lh_report *report, const dominators_result
   lh_print_rows(t, report, &dominator_table, told, n);
 }
 
-static void print_dominators(lh_teller *t, lh_report *report) {
+static void print_dominators(lh_printer *t, lh_report *report) {
   const dominators_result *f = report->answer;
   if (!lh_is_reachable(report->snapshot, f->id)) return;
   lh_say(t, LH_BOLD, "%s, which retains %s, %s", lh_object_words(report, f->id),
-         lh_told_size(t, lh_retained_bytes(report->snapshot, f->id)).text,
+         lh_format_size(t, lh_retained_bytes(report->snapshot, f->id)).text,
          f->n == 0   ? "depends on no single object: roots or independent paths hold it"
          : f->n == 1 ? "would go too if this went:"
                      : "would go too if any of these went:");

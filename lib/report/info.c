@@ -72,12 +72,12 @@ static const lh_table info_answer = LH_TABLE_OF(
 
 /* ==== The ledger ===================================================================== */
 
-static void print_line(lh_teller *t, const char *what, const char *objects, lh_number size,
+static void print_line(lh_printer *t, const char *what, const char *objects, lh_number size,
                        const char *note) {
   lh_say(t, LH_PLAIN, "  %-23s %12s %14s%s%s", what, objects, size.text, *note ? "  " : "", note);
 }
 
-static void print_program(lh_teller *t, lh_report *report, const lh_info *info) {
+static void print_program(lh_printer *t, lh_report *report, const lh_info *info) {
   lh_say(t, LH_BOLD, "%s", lh_name_words(report, info->program));
   lh_say(t, LH_PLAIN, "Lua %s, process %llu, state %04x, snapshot %s at %s\n",
          lh_name_words(report, info->lua_release), (unsigned long long)info->process_id,
@@ -85,7 +85,7 @@ static void print_program(lh_teller *t, lh_report *report, const lh_info *info) 
          lh_name_words(report, info->name), lh_time_text(info->time_ns).text);
 }
 
-static void print_outside(lh_teller *t, const info_result *f) {
+static void print_outside(lh_printer *t, const info_result *f) {
   static const char *const words[] = {"while the process was idle",
                                       "of a frozen copy of the process",
                                       "while the process was stopped", "of a core file"};
@@ -102,30 +102,30 @@ static void print_outside(lh_teller *t, const info_result *f) {
            "may show values of another one");
 }
 
-static void print_info(lh_teller *t, lh_report *report) {
+static void print_info(lh_printer *t, lh_report *report) {
   const lh_info *info = &((const info_result *)report->answer)->info;
   const lh_reach *reach = &((const info_result *)report->answer)->reach;
   int64_t missing = info->unaccounted_bytes;
   print_program(t, report, info);
   print_outside(t, report->answer);
   lh_print_finalized(t, report->snapshot);
-  print_line(t, "objects", lh_count_text(info->objects).text, lh_told_size(t, info->object_bytes),
+  print_line(t, "objects", lh_count_text(info->objects).text, lh_format_size(t, info->object_bytes),
              "");
   print_line(t, "  reachable", lh_count_text(reach->reachable_objects).text,
-             lh_told_size(t, reach->reachable_bytes), "");
+             lh_format_size(t, reach->reachable_bytes), "");
   print_line(t, "  garbage", lh_count_text(reach->garbage_objects).text,
-             lh_told_size(t, reach->garbage_bytes),
+             lh_format_size(t, reach->garbage_bytes),
              reach->garbage_objects > 0 ? "waits for the collector" : "");
-  print_line(t, "string table", "", lh_told_size(t, info->string_table_bytes), "");
+  print_line(t, "string table", "", lh_format_size(t, info->string_table_bytes), "");
   print_line(t, "unaccounted", "",
              missing < 0 ? lh_size_change((uint64_t)-missing, 0, t->exact_bytes)
-                         : lh_told_size(t, (uint64_t)missing),
+                         : lh_format_size(t, (uint64_t)missing),
              missing != 0 ? "buffers in use by C code" : "");
-  print_line(t, "collectgarbage(\"count\")", "", lh_told_size(t, info->gc_bytes),
+  print_line(t, "collectgarbage(\"count\")", "", lh_format_size(t, info->gc_bytes),
              missing == 0 ? "all of it, to the byte" : "");
 }
 
-static int by_bytes(const void *a, const void *b) {
+static int by_type_bytes(const void *a, const void *b) {
   const of_type *x = a, *y = b;
   return LH_MORE(x->bytes, y->bytes) ?: LH_LESS(x->type, y->type);
 }
@@ -142,7 +142,7 @@ static int find_info(lh_snapshot *snapshot, const lh_request *request, void *out
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (f->reach.objects_of[t] > 0)
       f->types[f->n_types++] = (of_type){t, f->reach.objects_of[t], f->reach.bytes_of[t]};
-  if (f->n_types > 1) qsort(f->types, f->n_types, sizeof *f->types, by_bytes);
+  if (f->n_types > 1) qsort(f->types, f->n_types, sizeof *f->types, by_type_bytes);
   return LH_OK;
 }
 

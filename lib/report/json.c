@@ -175,8 +175,8 @@ void lh_json_number(lh_json *w, const char *key, double number) {
 
 /* ==== An answer ====================================================================== */
 
-static void put_row(lh_json *w, lh_report *report, const char *key, const lh_table *table,
-                    const void *row);
+static void put_row_json(lh_json *w, lh_report *report, const char *key, const lh_table *table,
+                         const void *row);
 
 static void put_made(lh_json *w, lh_report *report, const char *key, char *text) {
   report->failed |= !text;
@@ -197,7 +197,7 @@ static void put_rows(lh_json *w, lh_report *report, const lh_column *column, con
   for (size_t i = 0; i < n && !w->is_full; i++, row += table->row_bytes) {
     lh_cell name = {0};
     if (column->is_by_name) lh_cell_of(report, table->columns, row, &name);
-    put_row(w, report, column->is_one ? key : name.as.text, table, row);
+    put_row_json(w, report, column->is_one ? key : name.as.text, table, row);
     look_for_room(w);
   }
   if (!column->is_one) lh_json_close(w, column->is_by_name ? '}' : ']');
@@ -262,8 +262,8 @@ static void put_cell(lh_json *w, lh_report *report, const lh_column *column, con
     put_value(w, report, column, lh_json_key(column), &cell);
 }
 
-static void put_row(lh_json *w, lh_report *report, const char *key, const lh_table *table,
-                    const void *row) {
+static void put_row_json(lh_json *w, lh_report *report, const char *key, const lh_table *table,
+                         const void *row) {
   lh_json_open_in_line(w, key, '{');
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++)
     if (lh_json_key(column)) put_cell(w, report, column, row);
@@ -281,7 +281,7 @@ static void put_list(lh_json *w, lh_report *report, const lh_column *column) {
   for (size_t i = 0; i < n && !w->is_full; i++) {
     if (w->has_room && !w->has_room()) continue;
     if (table)
-      put_row(w, report, NULL, table, rows + i * table->row_bytes);
+      put_row_json(w, report, NULL, table, rows + i * table->row_bytes);
     else
       put_name(w, report, NULL, cell.as.texts.list[i]);
   }

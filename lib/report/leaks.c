@@ -61,21 +61,21 @@ static const lh_table leaks_answer = LH_TABLE_OF(
 
 /* ==== The words ====================================================================== */
 
-static void print_sentence(lh_teller *t, const lh_report *report, const lh_cause *leak) {
+static void print_leak_sentence(lh_printer *t, const lh_report *report, const lh_cause *leak) {
   lh_text text = {0};
   lh_text_string(&text, leak->held_by);
   if (leak->also_held_by) lh_text_format(&text, " and %s", leak->also_held_by);
   lh_text_string(&text, " ");
   lh_put_prospect(&text, (lh_prospect)leak->prospect, &leak->bound);
   lh_text_string(&text, " ");
-  lh_put_things(&text, leak->objects, leak->class_name, leak->type);
-  lh_text_format(&text, ", %s, %s of the heap", lh_told_size(t, leak->bytes).text,
+  lh_append_count(&text, leak->objects, leak->class_name, leak->type);
+  lh_text_format(&text, ", %s, %s of the heap", lh_format_size(t, leak->bytes).text,
                  lh_share_of_heap(report, leak->bytes).text);
   lh_say_text(t, leak->prospect == LH_GROWS ? LH_BOLD : LH_PLAIN, &text);
 }
 
-static void print_leak(lh_teller *t, lh_report *report, const lh_cause *leak) {
-  print_sentence(t, report, leak);
+static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
+  print_leak_sentence(t, report, leak);
   const char *where = lh_allocated_line(report, &leak->allocated);
   if (where) lh_say(t, LH_PLAIN, "    %s", where);
   if (leak->bound.limit > 0)
@@ -87,7 +87,7 @@ static void print_leak(lh_teller *t, lh_report *report, const lh_cause *leak) {
   lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, leak->example);
 }
 
-static void print_first(lh_teller *t, lh_report *report, size_t n) {
+static void print_first(lh_printer *t, lh_report *report, size_t n) {
   const lh_causes *v = report->answer;
   bool any = v->n_certain + v->n_likely > 0;
   lh_say(t, any ? LH_BOLD : LH_PLAIN, "%s",
@@ -101,7 +101,7 @@ static void print_first(lh_teller *t, lh_report *report, size_t n) {
   lh_print_hidden(t, &leak_table, v->n_leaks - n);
 }
 
-static void print_leaks(lh_teller *t, lh_report *report) {
+static void print_leaks(lh_printer *t, lh_report *report) {
   const lh_causes *v = report->answer;
   size_t most = report->request.has_limit || t->limit == 0 ? t->limit : LH_MOST_LEAKS;
   size_t n = most != 0 && v->n_leaks > most ? most : v->n_leaks;

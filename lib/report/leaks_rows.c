@@ -12,7 +12,7 @@
 
 /* ==== Judging ======================================================================== */
 
-static uint64_t sum_of(const uint64_t *ages) {
+static uint64_t sum_of_ages(const uint64_t *ages) {
   uint64_t sum = 0;
   for (int i = 0; i < LH_SPANS; i++) sum += ages[i];
   return sum;
@@ -36,7 +36,7 @@ static int find_limits(lh_causes *found, lh_snapshot *snapshot, lh_error *error)
   for (size_t i = 0; i < found->n_leaks && !code; i++) {
     if (has_own_limit(&found->leaks[i])) continue;
     ids[n] = found->leaks[i].example;
-    counts[n++] = sum_of(found->leaks[i].judged_ages);
+    counts[n++] = sum_of_ages(found->leaks[i].judged_ages);
   }
   if (!code && n > 0) code = lh_find_bounds(snapshot, ids, counts, n, bounds, error);
   for (size_t i = found->n_leaks; i-- > 0 && !code;)
@@ -52,7 +52,7 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
     lh_id holder = lh_nearest_holder(snapshot, leak->example);
     if (is_judged(leak)) continue;
     if (leak->type == LH_TYPE_STRING) /* for a string, search from its holder */
-      code = lh_find_bound(snapshot, holder, sum_of(leak->judged_ages), &leak->bound, error);
+      code = lh_find_bound(snapshot, holder, sum_of_ages(leak->judged_ages), &leak->bound, error);
     if (code) break;
     leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->judged_ages, holder,
                                           leak->type == LH_TYPE_STRING, &leak->bound);
@@ -70,13 +70,13 @@ static void add_group(lh_causes *found, const lh_snapshot *snapshot, const lh_di
                    .held_by = group->held_by,
                    .also_held_by = group->also_held_by,
                    .at = group->held_at,
-                   .objects = sum_of(group->ages),
+                   .objects = sum_of_ages(group->ages),
                    .bytes = group->bytes_of_all > group->retained_bytes ? group->bytes_of_all
                                                                         : group->retained_bytes,
                    .example = group->example,
                    .allocated = group->allocated,
                    .bound = {.name = LH_NO_OBJECT}};
-  if (sum_of(group->type_ages) < LH_LEAST_AGED) return;
+  if (sum_of_ages(group->type_ages) < LH_LEAST_AGED) return;
   memcpy(leak.ages, group->ages, sizeof leak.ages);
   memcpy(leak.judged_ages, group->type_ages, sizeof leak.judged_ages);
   memcpy(leak.also_at, group->also_at, sizeof leak.also_at);
@@ -174,7 +174,7 @@ static bool add_collections(lh_causes *found, const lh_place_tree *tree) {
   return ok;
 }
 
-static int make_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
+static int make_leak_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   const lh_diff *stayed = found->stayed;
   const lh_growings *growings = &found->growings;
   found->leaks = lh_alloc(stayed->n_groups + growings->n, sizeof *found->leaks);
@@ -251,7 +251,7 @@ static bool see_linked(walk *w, lh_id first) {
   return ok;
 }
 
-static void add_row(lh_cause *row, const lh_cause *other) {
+static void merge_row(lh_cause *row, const lh_cause *other) {
   for (int i = 0; i < LH_SPANS; i++) row->ages[i] += other->ages[i];
   for (int i = 0; i < LH_SPANS; i++) row->judged_ages[i] += other->judged_ages[i];
   row->objects += other->objects;
@@ -269,7 +269,7 @@ static bool unite_class(walk *w, lh_causes *found, const link *links, size_t fro
     if (by < w->first) {
       ok = see_linked(w, row->example);
     } else {
-      add_row(&found->leaks[links[by - 1].row], row);
+      merge_row(&found->leaks[links[by - 1].row], row);
       row->class_name = NULL;
     }
   }
@@ -457,7 +457,7 @@ static void keep_big_rows(lh_causes *found, uint64_t least) {
 
 /* ==== Big objects ==================================================================== */
 
-static void mark_told(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
+static void mark_reported(const lh_snapshot *snapshot, lh_id id, uint8_t *told) {
   for (; !told[id]; id = lh_immediate_dominator(snapshot, id)) {
     told[id] = 1;
     if (id == LH_ROOT) break;
@@ -481,7 +481,7 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
   found->big = lh_alloc(suspects->n, sizeof *found->big);
   bool ok = told && found->big && tree;
   for (size_t i = 0; ok && i < found->n_leaks; i++) {
-    mark_told(snapshot, found->leaks[i].example, told);
+    mark_reported(snapshot, found->leaks[i].example, told);
     ok = note_path(&paths, tree, found->leaks[i].at);
   }
   for (size_t i = 0; ok && i < suspects->n; i++) {
@@ -504,7 +504,7 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   if (!code) code = lh_diff_history(snapshot, &out->history, &out->stayed, error);
   if (!code) code = lh_find_growing(snapshot, &out->history, &out->growings, error);
   if (!code) code = lh_find_suspects(snapshot, &out->suspects, error);
-  if (!code) code = make_rows(out, snapshot, error);
+  if (!code) code = make_leak_rows(out, snapshot, error);
   if (!code) code = unite_rows(out, snapshot, error);
   if (!code) {
     keep_big_rows(out, lh_least_leak(reach.reachable_bytes));

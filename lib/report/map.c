@@ -160,25 +160,26 @@ static const lh_table map_answer = LH_TABLE_OF(
             LH_OWNED));
 #undef ROW
 
-static void print_all(lh_teller *t, const lh_report *report) {
+static void print_all(lh_printer *t, const lh_report *report) {
   const map_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s lie in %s of addresses, in %s, and fill %s of it",
          lh_count_of(f->map.all.objects, "object", "objects").text,
-         lh_told_size(t, f->region_bytes).text,
+         lh_format_size(t, f->region_bytes).text,
          lh_count_of(f->map.n_regions, region_table.one, region_table.many).text,
          lh_share_text(f->map.all.bytes, f->region_bytes).text);
   if (f->hole_bytes > 0)
     lh_say(t, LH_PLAIN, "The holes between the regions, %s, are passed over",
-           lh_told_size(t, f->hole_bytes).text);
+           lh_format_size(t, f->hole_bytes).text);
   if (f->beside_bytes > 0)
     lh_say(t, LH_PLAIN,
            "The map has %s of %s: %s are arrays of tables, code and stacks, blocks of which no\n"
            "snapshot has the address",
-           lh_told_size(t, f->map.all.bytes).text, lh_told_size(t, f->map.all.shallow_bytes).text,
-           lh_told_size(t, f->beside_bytes).text);
+           lh_format_size(t, f->map.all.bytes).text,
+           lh_format_size(t, f->map.all.shallow_bytes).text,
+           lh_format_size(t, f->beside_bytes).text);
 }
 
-static void print_squares(lh_teller *t, const lh_report *report) {
+static void print_squares(lh_printer *t, const lh_report *report) {
   const map_result *f = report->answer;
   const lh_memory_map *map = &f->map;
   if (map->n_cells == 0) {
@@ -186,20 +187,20 @@ static void print_squares(lh_teller *t, const lh_report *report) {
     return;
   }
   lh_say(t, LH_PLAIN, "From %s to %s: %s, %s of %s each", lh_hex_text(map->from).text,
-         lh_hex_text(map->to).text, lh_told_size(t, map->sum.bytes[LH_TYPE_ROOT]).text,
+         lh_hex_text(map->to).text, lh_format_size(t, map->sum.bytes[LH_TYPE_ROOT]).text,
          lh_count_of(map->n_cells, "square", "squares").text,
-         lh_told_size(t, map->cell_bytes).text);
+         lh_format_size(t, map->cell_bytes).text);
   if (report->request.has_interval)
     lh_say(t, LH_PLAIN, "Of that %s was allocated in the interval",
-           lh_told_size(t, map->sum.new_bytes).text);
+           lh_format_size(t, map->sum.new_bytes).text);
   bool is_time;
   if (f->since)
     lh_say(t, LH_PLAIN, "Since %s: %s new, %s gone",
            lh_kept(t->report, lh_mark_name(f->since, &is_time)),
-           lh_told_size(t, map->sum.new_bytes).text, lh_told_size(t, map->sum.gone_bytes).text);
+           lh_format_size(t, map->sum.new_bytes).text, lh_format_size(t, map->sum.gone_bytes).text);
 }
 
-static void print_map(lh_teller *t, lh_report *report) {
+static void print_map(lh_printer *t, lh_report *report) {
   const map_result *f = report->answer;
   print_all(t, report);
   print_squares(t, report);
@@ -248,7 +249,7 @@ static int by_mapped(const void *a, const void *b) {
   return LH_MORE(x->mapped.bytes, y->mapped.bytes) ?: LH_LESS(x->type, y->type);
 }
 
-static bool make_rows(map_result *f, const lh_snapshot *snapshot) {
+static bool make_map_rows(map_result *f, const lh_snapshot *snapshot) {
   lh_memory_map *map = &f->map;
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (map->types[t].objects > 0)
@@ -290,7 +291,7 @@ static int find_map(lh_snapshot *snapshot, const lh_request *request, void *out,
   int code = lh_find_memory_map(snapshot, &query, &f->map, error);
   if (code < 0) return code;
   if (!request->has_limit && f->map.in_cells > FEW_OBJECTS) f->map.n_objects = 0;
-  return make_rows(f, snapshot) ? LH_OK : lh_fail_memory(error, "making a map");
+  return make_map_rows(f, snapshot) ? LH_OK : lh_fail_memory(error, "making a map");
 }
 
 LH_QUESTION(map, .free = free_map);

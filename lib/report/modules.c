@@ -27,20 +27,20 @@ static const lh_table modules_answer = LH_TABLE_OF(
 LH_FOUND_BY(modules, lh_modules, lh_find_modules(snapshot, request->limit, it, error))
 LH_FREED_BY(modules, lh_modules, lh_modules_free(it))
 
-static void print_modules(lh_teller *t, lh_report *report) {
+static void print_modules(lh_printer *t, lh_report *report) {
   const lh_modules *m = report->answer;
   const lh_module *first = m->list;
   lh_reach reach;
   lh_reach_totals(report->snapshot, &reach);
   if (m->n > 0) {
     lh_say(t, LH_BOLD, "%s keeps most alive alone: %s, %s of the heap", first->name,
-           lh_told_size(t, first->retained_bytes).text,
+           lh_format_size(t, first->retained_bytes).text,
            lh_share_of_heap(report, first->retained_bytes).text);
     lh_say(t, LH_PLAIN,
            "%s: %s are kept alive by one of them alone, %s are reached from them, %s are not\n",
            lh_count_of(m->total, module.one, module.many).text,
-           lh_told_size(t, m->retained_bytes).text, lh_told_size(t, m->reached_bytes).text,
-           lh_told_size(t, reach.reachable_bytes - m->reached_bytes).text);
+           lh_format_size(t, m->retained_bytes).text, lh_format_size(t, m->reached_bytes).text,
+           lh_format_size(t, reach.reachable_bytes - m->reached_bytes).text);
   }
   lh_print_table(t, report, &module, m->list, m->n, m->total);
 }

@@ -188,16 +188,16 @@ static const lh_table object_answer = LH_TABLE_OF(
             "the same object in other snapshots of the same state", LH_OWNED));
 #undef ROW
 
-static void print_object(lh_teller *t, lh_report *report) {
+static void print_object(lh_printer *t, lh_report *report) {
   const object_result *f = report->answer;
   uint64_t retained = lh_retained_bytes(report->snapshot, f->id);
   const char *what = lh_object_words(report, f->id), *age = NULL;
   if (!lh_is_reachable(report->snapshot, f->id))
     lh_say(t, LH_BOLD, "%s: %s of garbage, which nothing keeps alive, waiting for the collector",
-           what, lh_told_size(t, f->object.shallow_bytes).text);
+           what, lh_format_size(t, f->object.shallow_bytes).text);
   else
     lh_say(t, LH_BOLD, "%s retains %s, %s of the heap; it stays because of %s%s%s%s", what,
-           lh_told_size(t, retained).text, lh_share_of_heap(report, retained).text, f->path,
+           lh_format_size(t, retained).text, lh_share_of_heap(report, retained).text, f->path,
            f->through ? " (through " : "", f->through ? f->through : "", f->through ? ")" : "");
   lh_print_asked(t, report);
   if (has_age(f)) age = age_words(report, f->id);
@@ -290,7 +290,7 @@ static bool is_live_string(const lh_snapshot *snapshot, lh_id id) {
 
 LH_MADE_TEXT(label_of, field_row, lh_edge_text(report->snapshot, &it->field.edge))
 
-static void key_of(lh_report *report, const void *row, lh_cell *cell) {
+static void field_key(lh_report *report, const void *row, lh_cell *cell) {
   const lh_edge *edge = &((const field_row *)row)->field.edge;
   bool is_object = edge->kind == LH_EDGE_VALUE && edge->key.kind == LH_VALUE_OBJECT &&
                    !is_live_string(report->snapshot, edge->key.as.object);
@@ -332,7 +332,7 @@ static const lh_table field_table = LH_TABLE_WITH(
     LH_COUNT("number", NULL, field.number, "in the order of the object, from 0 on"),
     LH_COMPUTED("label", "field", LH_COLUMN_TEXT, label_of, "as it is written in a path"),
     LH_WORD("edge", NULL, field.edge.kind, lh_edge_kind_name, "what it is, such as \"value\""),
-    LH_COMPUTED("key", NULL, LH_COLUMN_EXAMPLE, key_of, "of an entry, where it is no string",
+    LH_COMPUTED("key", NULL, LH_COLUMN_EXAMPLE, field_key, "of an entry, where it is no string",
                 LH_OPTIONAL),
     LH_COMPUTED("value", "value", LH_COLUMN_TEXT, value_of,
                 "as Lua's source has it; the class of what is no string"),
@@ -361,7 +361,7 @@ static const lh_table fields_answer = LH_TABLE_OF(
 #undef ROW
 
 /* Explains fields that retain more than the object: they have other paths. */
-static void print_more(lh_teller *t, const lh_snapshot *snapshot, const fields_result *f) {
+static void print_more(lh_printer *t, const lh_snapshot *snapshot, const fields_result *f) {
   uint64_t own = lh_retained_bytes(snapshot, f->id);
   if (f->id != LH_ROOT && !lh_is_reachable(snapshot, f->id)) return;
   for (size_t i = 0; i < f->n; i++)
@@ -373,7 +373,7 @@ static void print_more(lh_teller *t, const lh_snapshot *snapshot, const fields_r
     }
 }
 
-static void print_fields(lh_teller *t, lh_report *report) {
+static void print_fields(lh_printer *t, lh_report *report) {
   const fields_result *f = report->answer;
   const char *matching = lh_words(report, ", of which %s %s", lh_count_text(f->matching).text,
                                   f->matching == 1 ? "matches" : "match");

@@ -24,14 +24,15 @@ static uint64_t change_of(const lh_part *part) {
   return bytes[1] > bytes[0] ? bytes[1] - bytes[0] : bytes[0] - bytes[1];
 }
 
-static bool is_whole(const lh_report *report, const lh_part *part) {
+static bool is_whole_part(const lh_report *report, const lh_part *part) {
   return part == ((const owners_result *)report->answer)->chosen;
 }
 
 /* Index in JSON from 0, in Lua from 1. */
 LH_CELL(above_of, lh_part,
-        cell->as.n = is_whole(report, it) ? UINT64_MAX : it->above) /* JSON: -1 */
-LH_CELL(above_in_lua, lh_part, cell->is_null = is_whole(report, it), cell->as.n = it->above + 1)
+        cell->as.n = is_whole_part(report, it) ? UINT64_MAX : it->above) /* JSON: -1 */
+LH_CELL(above_in_lua, lh_part, cell->is_null = is_whole_part(report, it),
+        cell->as.n = it->above + 1)
 
 #define ROW lh_part
 static const lh_table part_table = LH_TABLE_OF(
@@ -120,7 +121,7 @@ static bool put_next(const owners_result *f, lh_ranking *next, size_t part, size
 
 /* The parts with the biggest changes, at least `least`, whose parents are chosen: at most `limit`
 ** (0: all) and the whole. Returns a flag for each part; NULL: out of memory. */
-static bool *choose(const owners_result *f, size_t limit, uint64_t least) {
+static bool *choose_parts(const owners_result *f, size_t limit, uint64_t least) {
   lh_ranking next = {0}; /* of each chosen part: the next one below it */
   bool *is_chosen = lh_alloc_zeroed(f->n, sizeof *is_chosen);
   bool ok = is_chosen && put_next(f, &next, 0, f->first[0]);
@@ -141,7 +142,7 @@ static bool *choose(const owners_result *f, size_t limit, uint64_t least) {
 
 /* Copies the chosen parts and renumbers `above`. */
 static bool number_chosen(owners_result *f, size_t limit) {
-  bool *is_chosen = choose(f, limit, 0);
+  bool *is_chosen = choose_parts(f, limit, 0);
   size_t *number = lh_alloc_zeroed(f->n, sizeof *number);
   f->chosen = lh_alloc_zeroed(f->n, sizeof *f->chosen);
   bool made = is_chosen && number && f->chosen;
@@ -162,7 +163,7 @@ static const lh_part *greatest_part(const owners_result *f) {
   return &f->parts[part];
 }
 
-static void print_sentence(lh_teller *t, const lh_report *report) {
+static void print_owners_sentence(lh_printer *t, const lh_report *report) {
   const owners_result *f = report->answer;
   const lh_part *whole = &f->parts[0], *first = f->n > 1 ? greatest_part(f) : whole;
   bool exact = t->exact_bytes, is_changed = change_of(first) > 0;
@@ -170,8 +171,8 @@ static void print_sentence(lh_teller *t, const lh_report *report) {
                               f->parts[first->above].shared ? ", which several hold" : "",
                               lh_size_change(first->bytes[0], first->bytes[1], exact).text);
   lh_say(t, LH_BOLD, "From %s to %s: %s -> %s, %s%s", report->names[0],
-         report->names[report->request.n_names - 1], lh_told_size(t, whole->bytes[0]).text,
-         lh_told_size(t, whole->bytes[1]).text,
+         report->names[report->request.n_names - 1], lh_format_size(t, whole->bytes[0]).text,
+         lh_format_size(t, whole->bytes[1]).text,
          lh_size_change(whole->bytes[0], whole->bytes[1], exact).text, is_changed ? most : "");
 }
 
@@ -248,7 +249,7 @@ static void add_tree(lines *to, const owners_result *f, const bool *is_told, siz
   }
 }
 
-static void print_tree(lh_teller *t, lh_report *report, const bool *is_told) {
+static void print_tree(lh_printer *t, lh_report *report, const bool *is_told) {
   const owners_result *f = report->answer;
   size_t *next = lh_alloc_zeroed(f->n, sizeof *next);
   lines all = {.failed = !next};
@@ -261,15 +262,15 @@ static void print_tree(lh_teller *t, lh_report *report, const bool *is_told) {
 }
 
 /* With limit 0 all parts that changed. */
-static void print_owners(lh_teller *t, lh_report *report) {
+static void print_owners(lh_printer *t, lh_report *report) {
   const owners_result *f = report->answer;
   uint64_t least = 0;
   for (size_t i = 0; i < f->n && t->limit != 0; i++)
     if (change_of(&f->parts[i]) / LH_LEAST_PART > least)
       least = change_of(&f->parts[i]) / LH_LEAST_PART;
-  bool *is_told = choose(f, t->limit, least > 0 ? least : 1);
+  bool *is_told = choose_parts(f, t->limit, least > 0 ? least : 1);
   t->failed |= !is_told;
-  print_sentence(t, report);
+  print_owners_sentence(t, report);
   lh_print_compared(t, f->same_state);
   lh_say(t, LH_PLAIN, "%s", "");
   if (is_told) print_tree(t, report, is_told);
@@ -291,7 +292,7 @@ static int find_owners(lh_snapshot *snapshot, const lh_request *request, void *o
   return ok ? LH_OK : lh_fail_memory(error, "choosing parts");
 }
 
-static void excess_of(const lh_report *report, lh_excess *out) {
+static void owners_excess(const lh_report *report, lh_excess *out) {
   const owners_result *f = report->answer;
   const uint64_t *bytes = f->parts[0].bytes, *objects = f->parts[0].objects;
   *out = (lh_excess){.bytes = bytes[1] > bytes[0] ? bytes[1] - bytes[0] : 0,
@@ -301,4 +302,4 @@ static void excess_of(const lh_report *report, lh_excess *out) {
 
 LH_QUESTION(owners, .command = "heapdiff",
             .help = "who owns the growth, from the first to the last snapshot", .of = LH_OF_LADDER,
-            .main = "parts", .free = free_owners, .excess = excess_of);
+            .main = "parts", .free = free_owners, .excess = owners_excess);

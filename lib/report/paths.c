@@ -49,8 +49,8 @@ static int find_name(lh_snapshot *snapshot, const lh_edge *edge, where_to_cut *o
                      lh_error *error) {
   lh_id name = edge->key.kind == LH_VALUE_OBJECT ? edge->key.as.object : LH_NO_OBJECT;
   if (name == LH_NO_OBJECT || lh_type_of(snapshot, name) != LH_TYPE_STRING) return LH_OK;
-  int code =
-      lh_find_naming(snapshot, name, out->functions, MOST_FUNCTIONS, &out->n_functions, error);
+  int code = lh_find_code_references(snapshot, name, out->functions, MOST_FUNCTIONS,
+                                     &out->n_functions, error);
   if (code == LH_OK && out->n_functions > 0 && out->n_functions <= COMMON) out->name = name;
   return code;
 }
@@ -61,7 +61,7 @@ static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, where
   int code = LH_OK;
   for (; n > 0 && code == LH_OK && out->name == LH_NO_OBJECT; n--) {
     const lh_edge *edge = &path->steps[n - 1];
-    if (edge->kind != LH_EDGE_VALUE || lh_is_for_good(snapshot, edge->target)) break;
+    if (edge->kind != LH_EDGE_VALUE || lh_is_permanent(snapshot, edge->target)) break;
     code = find_name(snapshot, edge, out, error);
   }
   return code;
@@ -73,7 +73,7 @@ static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_t
   bool is_entry = false;
   int code = LH_OK;
   *out = (where_to_cut){.name = LH_NO_OBJECT};
-  if (n > LH_LONG_PATH || lh_is_for_good(snapshot, path->steps[n - 1].target)) return LH_OK;
+  if (n > LH_LONG_PATH || lh_is_permanent(snapshot, path->steps[n - 1].target)) return LH_OK;
   bool entries[MOST_LOOKED_AT];
   code = find_entries(snapshot, path, entries, error);
   for (; n > 0 && path->n_steps - n < MOST_LOOKED_AT && !is_entry && code == LH_OK; n--)
@@ -102,7 +102,7 @@ static const char *reference_words(lh_report *report, const lh_path *path, size_
   return lh_words(report, "%.*s...", (int)lh_text_cut(text, LONG_TEXT), text);
 }
 
-static void print_code(lh_teller *t, lh_report *report, const where_to_cut *where) {
+static void print_code(lh_printer *t, lh_report *report, const where_to_cut *where) {
   size_t told = where->n_functions < MOST_FUNCTIONS ? where->n_functions : MOST_FUNCTIONS;
   lh_text text = {0};
   lh_text_format(&text, "    Code that names %s",
@@ -114,7 +114,7 @@ static void print_code(lh_teller *t, lh_report *report, const where_to_cut *wher
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-static void print_where_to_cut(lh_teller *t, lh_report *report, const lh_path *path) {
+static void print_where_to_cut(lh_printer *t, lh_report *report, const lh_path *path) {
   where_to_cut where;
   if (find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
   if (t->failed || where.n_steps == 0) return;
@@ -129,7 +129,7 @@ static bool is_upvalue_with_content(const lh_path *path, size_t i) {
          path->steps[i + 1].kind == LH_EDGE_CONTENT;
 }
 
-size_t lh_told_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
+size_t lh_readable_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
   size_t n = path->n_steps, half = LH_LONG_PATH / 2, end = 0, told = 0;
   if (n > LH_LONG_PATH) end = n - half - is_upvalue_with_content(path, n - half - 1);
   for (size_t i = 0; i < n; i++) {
@@ -219,7 +219,7 @@ static int find_steps(lh_snapshot *snapshot, const lh_request *request, void *ou
                       lh_error *error) {
   steps_result *f = out;
   (void)snapshot, (void)error;
-  f->n = lh_told_steps(request->path, f->steps);
+  f->n = lh_readable_steps(request->path, f->steps);
   return LH_OK;
 }
 
@@ -234,7 +234,7 @@ static const char *never_weak(const lh_snapshot *snapshot, const lh_edge *edge) 
                                            : "weak keys, but what is no object is never weak";
 }
 
-static void print_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh_path *path) {
+static void print_never_weak(lh_printer *t, const lh_snapshot *snapshot, const lh_path *path) {
   for (size_t i = 0; i < path->n_steps; i++) {
     const char *why = never_weak(snapshot, &path->steps[i]);
     if (!why) continue;
@@ -245,7 +245,7 @@ static void print_never_weak(lh_teller *t, const lh_snapshot *snapshot, const lh
 }
 
 /* Explains a row that retains more than the row above it. */
-static void print_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
+static void print_more(lh_printer *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
   for (size_t i = 1; i < n; i++) {
     if (steps[i - 1].skipped > 0 || steps[i].skipped > 0 ||
         lh_retained_bytes(snapshot, steps[i].target) <=
@@ -258,7 +258,7 @@ static void print_more(lh_teller *t, const lh_snapshot *snapshot, const lh_step 
   }
 }
 
-static void print_all_steps(lh_teller *t, lh_report *report, const lh_path *path,
+static void print_all_steps(lh_printer *t, lh_report *report, const lh_path *path,
                             const lh_step *steps, size_t n) {
   lh_print_rows(t, report, &step_table, steps, n);
   print_more(t, report->snapshot, steps, n);
@@ -266,7 +266,7 @@ static void print_all_steps(lh_teller *t, lh_report *report, const lh_path *path
   print_where_to_cut(t, report, path);
 }
 
-static void print_steps(lh_teller *t, lh_report *report) {
+static void print_steps(lh_printer *t, lh_report *report) {
   const steps_result *f = report->answer;
   print_all_steps(t, report, report->request.path, f->steps, f->n);
 }
@@ -343,7 +343,7 @@ static const lh_table paths_answer = LH_TABLE_OF(
     LH_ROWS("paths", told, n, &path_table, "the shortest first", LH_OWNED));
 #undef ROW
 
-static void print_path(lh_teller *t, lh_report *report, const paths_result *f, size_t i) {
+static void print_path(lh_printer *t, lh_report *report, const paths_result *f, size_t i) {
   const told_path *told = &f->told[i];
   bool folded = told->path->n_steps > LH_LONG_PATH;
   const char *path = lh_kept(report, lh_whole_path_text(report->snapshot, told->path, folded));
@@ -357,7 +357,7 @@ static void print_path(lh_teller *t, lh_report *report, const paths_result *f, s
   print_all_steps(t, report, told->path, told->steps, told->n);
 }
 
-static void print_paths(lh_teller *t, lh_report *report) {
+static void print_paths(lh_printer *t, lh_report *report) {
   const paths_result *f = report->answer;
   if (f->n == 0)
     lh_say(t, LH_BOLD, "nothing keeps it alive: %s is garbage that was not yet collected",
@@ -395,7 +395,7 @@ static int find_paths(lh_snapshot *snapshot, const lh_request *request, void *ou
   if (code == LH_OK && !f->told) code = lh_fail_memory(error, "following a path");
   for (size_t i = 0; code == LH_OK && i < f->n; i++) {
     f->told[i].path = &f->paths[i];
-    f->told[i].n = lh_told_steps(&f->paths[i], f->told[i].steps);
+    f->told[i].n = lh_readable_steps(&f->paths[i], f->told[i].steps);
     code = find_where_to_cut(snapshot, &f->paths[i], &f->told[i].cut, error);
   }
   return code;

@@ -51,32 +51,32 @@ static const lh_table profile_answer = LH_TABLE_OF(
              "freed of what was there before tracking"));
 #undef ROW
 
-static void print_heap(lh_teller *t, const profile_result *f) {
+static void print_heap(lh_printer *t, const profile_result *f) {
   bool peak = has_peak(f), when = peak && !f->info.is_aggregate;
   lh_say(t, LH_PLAIN, "The heap had %s when tracking began%s%s%s%s%s, and %s at the end",
-         lh_told_size(t, f->info.start_bytes).text, peak ? ", " : "",
-         peak ? lh_told_size(t, f->totals.peak_bytes).text : "", peak ? " at its biggest" : "",
+         lh_format_size(t, f->info.start_bytes).text, peak ? ", " : "",
+         peak ? lh_format_size(t, f->totals.peak_bytes).text : "", peak ? " at its biggest" : "",
          when ? ", after " : "", when ? lh_duration_text(f->totals.peak_ns).text : "",
-         lh_told_size(t, f->totals.heap_bytes).text);
+         lh_format_size(t, f->totals.heap_bytes).text);
 }
 
-static void print_allocated(lh_teller *t, const profile_result *f) {
+static void print_allocated(lh_printer *t, const profile_result *f) {
   const lh_usage_group *all = &f->totals.all;
   bool estimated = all->error_bytes > 0;
   lh_say(t, LH_PLAIN, "%s%s%s%s allocated in %s: %s, %s; %s of it live",
-         lh_told_size(t, all->allocated_bytes).text, estimated ? ", +- " : "",
-         estimated ? lh_told_size(t, all->error_bytes).text : "", estimated ? "," : "",
+         lh_format_size(t, all->allocated_bytes).text, estimated ? ", +- " : "",
+         estimated ? lh_format_size(t, all->error_bytes).text : "", estimated ? "," : "",
          lh_duration_text(f->totals.until_ns - f->totals.since_ns).text,
          lh_count_of(all->allocations, "new block", "new blocks").text,
          lh_count_of(all->resizes, "resized", "resized").text,
-         lh_told_size(t, all->live_bytes).text);
+         lh_format_size(t, all->live_bytes).text);
 }
 
-static void print_completeness(lh_teller *t, const profile_result *f) {
+static void print_completeness(lh_printer *t, const profile_result *f) {
   lh_text text = {0};
   if (f->info.sample_bytes > 0)
     lh_text_format(&text, "Sampled, one block in %s: estimates from %s; ",
-                   lh_told_size(t, f->info.sample_bytes).text,
+                   lh_format_size(t, f->info.sample_bytes).text,
                    lh_count_of(f->totals.all.samples, "sample", "samples").text);
   else
     lh_text_string(&text, f->info.lost_events > 0 ? "Not every allocation is in the file; "
@@ -88,7 +88,7 @@ static void print_completeness(lh_teller *t, const profile_result *f) {
   lh_say_text(t, LH_PLAIN, &text);
 }
 
-static void print_faults(lh_teller *t, const profile_result *f) {
+static void print_faults(lh_printer *t, const profile_result *f) {
   if (f->info.lost_events > 0)
     lh_say(t, LH_ALARM, "%s could not be written, as on a full disk: what lives may be too much",
            lh_count_of(f->info.lost_events, "event", "events").text);
@@ -103,14 +103,14 @@ static void print_faults(lh_teller *t, const profile_result *f) {
 }
 
 /* Both texts come from the file, so they are escaped. */
-static void print_program(lh_teller *t, const lh_profile_info *info) {
+static void print_program(lh_printer *t, const lh_profile_info *info) {
   lh_say(t, LH_FAINT, "%s: Lua %s, process %llu, tracked from %s",
          lh_name_words(t->report, info->program ? info->program : ""),
          lh_name_words(t->report, info->release ? info->release : "5.4"),
          (unsigned long long)info->process_id, lh_time_text(info->start_unix_ns).text);
 }
 
-static void print_profile(lh_teller *t, lh_report *report) {
+static void print_profile(lh_printer *t, lh_report *report) {
   const profile_result *f = report->answer;
   print_allocated(t, f);
   print_heap(t, f);
@@ -119,7 +119,7 @@ static void print_profile(lh_teller *t, lh_report *report) {
     lh_say(t, LH_PLAIN,
            "Death is seen when the collector frees: below %s, half of the mean heap, an age at\n"
            "death says no more than: dead at the first collection",
-           lh_told_size(t, lh_first_collection_bytes(f->usage)).text);
+           lh_format_size(t, lh_first_collection_bytes(f->usage)).text);
   print_program(t, &f->info);
   print_faults(t, f);
 }
@@ -174,7 +174,7 @@ static const of_size *middle(const sizes_result *f, bool of_bytes) {
   return &f->rows[i];
 }
 
-static void print_sizes(lh_teller *t, lh_report *report) {
+static void print_sizes(lh_printer *t, lh_report *report) {
   const sizes_result *f = report->answer;
   if (f->n == 0) {
     lh_say(t, LH_BOLD, "Nothing was allocated");
@@ -183,8 +183,8 @@ static void print_sizes(lh_teller *t, lh_report *report) {
   lh_say(t, LH_BOLD,
          "Half of the blocks that were asked for have at most %s; half of the bytes are in blocks "
          "of at most %s%s",
-         lh_told_size(t, middle(f, false)->most_bytes).text,
-         lh_told_size(t, middle(f, true)->most_bytes).text, t->all ? "" : "\n");
+         lh_format_size(t, middle(f, false)->most_bytes).text,
+         lh_format_size(t, middle(f, true)->most_bytes).text, t->all ? "" : "\n");
   lh_print_rows(t, report, &size_table, f->rows, f->n);
 }
 
@@ -268,16 +268,16 @@ static const lh_timeline_site *biggest_at_peak(const lh_timeline *timeline) {
   return most;
 }
 
-static void print_memory(lh_teller *t, lh_report *report) {
+static void print_memory(lh_printer *t, lh_report *report) {
   const lh_timeline *timeline = report->answer;
   const lh_timeline_site *most = biggest_at_peak(timeline);
   lh_say(t, LH_BOLD, "The heap was biggest after %s: %s", lh_duration_text(timeline->peak_ns).text,
-         lh_told_size(t, timeline->peak_bytes).text);
+         lh_format_size(t, timeline->peak_bytes).text);
   if (most && most->peak_bytes > 0)
     lh_say(t, LH_PLAIN, "%s of it, %s, was from %s",
            lh_share_text(most->peak_bytes, timeline->peak_bytes).text,
-           lh_told_size(t, most->peak_bytes).text, lh_kept(report, lh_site_text(&most->site)));
-  lh_say(t, LH_PLAIN, "At the end it had %s%s", lh_told_size(t, timeline->end_bytes).text,
+           lh_format_size(t, most->peak_bytes).text, lh_kept(report, lh_site_text(&most->site)));
+  lh_say(t, LH_PLAIN, "At the end it had %s%s", lh_format_size(t, timeline->end_bytes).text,
          t->all ? "" : "\n");
   lh_print_rows(t, report, &line_table, timeline->sites, timeline->n_sites);
 }

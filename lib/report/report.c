@@ -272,7 +272,7 @@ bool lh_is_number(lh_column_kind kind) {
 /* Longest series in text; a longer one shows this number at each end. */
 enum { MOST_TOLD = 6, TOLD_AT_ENDS = 2 };
 
-static void put_series(lh_text *text, const lh_teller *teller, const lh_cell *cell) {
+static void put_series(lh_text *text, const lh_printer *printer, const lh_cell *cell) {
   size_t n = cell->as.series.n;
   for (size_t i = 0; i < n; i++) {
     if (i > 0) lh_text_string(text, " -> ");
@@ -281,35 +281,35 @@ static void put_series(lh_text *text, const lh_teller *teller, const lh_cell *ce
       i = n - TOLD_AT_ENDS;
     }
     uint64_t value = lh_series_at(cell, i);
-    lh_text_string(text, cell->kind == LH_COLUMN_BYTES_SERIES ? lh_told_size(teller, value).text
+    lh_text_string(text, cell->kind == LH_COLUMN_BYTES_SERIES ? lh_format_size(printer, value).text
                                                               : lh_count_text(value).text);
   }
 }
 
-static void put_change(lh_text *text, const lh_teller *teller, const lh_cell *cell) {
+static void put_change(lh_text *text, const lh_printer *printer, const lh_cell *cell) {
   uint64_t from = lh_series_at(cell, 0), to = lh_series_at(cell, cell->as.series.n - 1);
   lh_text_string(text, cell->kind == LH_COLUMN_BYTES_CHANGE
-                           ? lh_size_change(from, to, teller->exact_bytes).text
+                           ? lh_size_change(from, to, printer->exact_bytes).text
                            : lh_count_change(from, to).text);
 }
 
-char *lh_cell_text(const lh_teller *teller, const lh_report *report, const lh_cell *cell) {
+char *lh_cell_text(const lh_printer *printer, const lh_report *report, const lh_cell *cell) {
   lh_text text = {0};
   if (cell->is_null) return lh_copy_text("");
   switch (cell->kind) {
-    case LH_COLUMN_BYTES: lh_text_string(&text, lh_told_size(teller, cell->as.n).text); break;
+    case LH_COLUMN_BYTES: lh_text_string(&text, lh_format_size(printer, cell->as.n).text); break;
     case LH_COLUMN_LINE:
     case LH_COLUMN_COUNT: lh_text_count(&text, cell->as.n); break;
     case LH_COLUMN_SHARE: lh_text_string(&text, lh_share_text(cell->as.n, cell->whole).text); break;
     case LH_COLUMN_BAR:
-      lh_text_string(&text, lh_bar_text(cell->as.n, cell->whole, teller->unicode).text);
+      lh_text_string(&text, lh_bar_text(cell->as.n, cell->whole, printer->unicode).text);
       break;
     case LH_COLUMN_BYTES_SERIES:
-    case LH_COLUMN_COUNT_SERIES: put_series(&text, teller, cell); break;
+    case LH_COLUMN_COUNT_SERIES: put_series(&text, printer, cell); break;
     case LH_COLUMN_BYTES_CHANGE:
-    case LH_COLUMN_COUNT_CHANGE: put_change(&text, teller, cell); break;
+    case LH_COLUMN_COUNT_CHANGE: put_change(&text, printer, cell); break;
     case LH_COLUMN_MORE_BYTES:
-      lh_text_string(&text, lh_more_bytes(teller, cell->as.number).text);
+      lh_text_string(&text, lh_more_bytes(printer, cell->as.number).text);
       break;
     case LH_COLUMN_NUMBER: lh_text_string(&text, lh_plain_number(cell->as.number).text); break;
     case LH_COLUMN_FLAG: lh_text_string(&text, cell->as.flag ? "yes" : ""); break;

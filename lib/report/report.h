@@ -94,8 +94,8 @@
             .offset = offsetof(ROW, field), .bytes = sizeof(((ROW *)0)->field))
 #define LH_INLINE_ROW(key, field, table, ...) LH_ROW(key, field, table, __VA_ARGS__, \
             .is_inline = true)
-/* For rows whose first field is an lh_gone; `at` is the prefix of its fields. */
-#define LH_GONE_COLUMNS(at) \
+/* For rows whose first field is an lh_removed; `at` is the prefix of its fields. */
+#define LH_REMOVED_COLUMNS(at) \
   LH_NAME("pattern", at text, "as it was given"), \
   LH_COMPUTED("references", NULL, LH_COLUMN_COUNT, lh_references_of, "how many it matched"), \
   LH_COUNT("objects", NULL, at what.n_objects, "how many it matched")
@@ -179,7 +179,7 @@ void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 void lh_name_asked(lh_cell *cell, const char *name); /* NULL: none */
 void lh_names_asked(lh_report *report, const void *row, lh_cell *cell);
 const char *lh_fingerprint_heading(const lh_report *report);
-void lh_references_of(lh_report *report, const void *row, lh_cell *cell); /* of an lh_gone */
+void lh_references_of(lh_report *report, const void *row, lh_cell *cell); /* of an lh_removed */
 
 /* For LH_OF. Garbage has no path and no distance. */
 void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell);
@@ -277,9 +277,9 @@ const char *lh_sort_name(const lh_request *request);
 /* ==== Words ========================================================================== */
 
 /* Prints a line; printf's format. */
-void lh_say(lh_teller *teller, lh_style style, const char *format, ...)
+void lh_say(lh_printer *printer, lh_style style, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void lh_say_text(lh_teller *teller, lh_style style, lh_text *text);
+void lh_say_text(lh_printer *printer, lh_style style, lh_text *text);
 
 /* Appends a text and frees it; NULL: out of memory. */
 void lh_put_freed(lh_text *text, char *other);
@@ -288,24 +288,24 @@ void lh_put_freed(lh_text *text, char *other);
 void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *path, bool folded);
 
 /* 48,112 Session tables. The type follows unless the name says it, or it is LH_TYPE_ROOT. */
-void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type);
+void lh_append_count(lh_text *text, uint64_t objects, const char *name, lh_type type);
 
 /* Kept texts: Listener 0x55d0c0a3f2e0; the path of a reachable
 ** object, or "root"; 48,112 Session tables; a text of a program or user, escaped. */
 const char *lh_object_words(lh_report *report, lh_id id);
 const char *lh_path_words(lh_report *report, lh_id id);
-const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects);
+const char *lh_count_words(lh_report *report, uint32_t class_index, uint64_t objects);
 const char *lh_name_words(lh_report *report, const char *name);
 
 /* 0.25%, to a hundredth of a percent; never 0% for a part above 0. */
 void lh_put_little_share(lh_text *text, uint64_t part, uint64_t whole);
 
-lh_number lh_told_size(const lh_teller *teller, uint64_t bytes);
-lh_number lh_more_bytes(const lh_teller *teller, double bytes); /* +1.2 KB or -1.2 KB */
+lh_number lh_format_size(const lh_printer *printer, uint64_t bytes);
+lh_number lh_more_bytes(const lh_printer *printer, double bytes); /* +1.2 KB or -1.2 KB */
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes);
 
 /* A line about garbage, which no answer counts, if there is any. */
-void lh_print_garbage(lh_teller *teller, const lh_report *report, const char *before);
+void lh_print_garbage(lh_printer *printer, const lh_report *report, const char *before);
 
 /* "2026-11-21 17:40:05  served 20", or the time alone if it is the name. The name of the mark that
 ** begins an interval, cut if long; "the start" for epoch 0. "between the mark x and position
@@ -315,46 +315,46 @@ const char *lh_epoch_words(lh_report *report, uint32_t epoch);
 const char *lh_interval_words(lh_report *report, lh_interval interval);
 
 /* A line if the answer is about an interval only. */
-void lh_print_interval(lh_teller *teller, lh_report *report);
+void lh_print_interval(lh_printer *printer, lh_report *report);
 
 /* "30 Listener in the snapshot; this is the one that retains most", and ignored references. */
-void lh_print_asked(lh_teller *teller, lh_report *report);
+void lh_print_asked(lh_printer *printer, lh_report *report);
 
 /* "and 12 more classes: -n 0 shows all"; nothing if n is 0. */
-void lh_print_hidden(lh_teller *teller, const lh_table *table, uint64_t n);
+void lh_print_hidden(lh_printer *printer, const lh_table *table, uint64_t n);
 
-/* A table of all these rows; of the first teller->limit rows and the number of hidden ones. */
-void lh_print_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+/* A table of all these rows; of the first printer->limit rows and the number of hidden ones. */
+void lh_print_rows(lh_printer *printer, lh_report *report, const lh_table *table, const void *rows,
                    size_t n);
-void lh_print_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+void lh_print_table(lh_printer *printer, lh_report *report, const lh_table *table, const void *rows,
                     size_t n, uint64_t total);
 
 /* "Why it stays: heappath c 0x55d0c0a3f2e0", for a shell or for Lua; of an object, of any
 ** subject. */
-void lh_print_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
+void lh_print_next(lh_printer *printer, const lh_report *report, const char *why, lh_next next,
                    lh_id id);
-void lh_print_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
+void lh_print_next_of(lh_printer *printer, lh_style style, const char *why, lh_next next,
                       const char *subject, const char *other);
 
 /* The sum of known groups. And how snapshots of several states were compared. */
-void lh_print_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
+void lh_print_known(lh_printer *printer, lh_report *report, uint64_t groups, uint64_t bytes,
                     uint64_t objects);
-void lh_print_compared(lh_teller *teller, bool same_state);
+void lh_print_compared(lh_printer *printer, bool same_state);
 
 /* "grows:", "may grow:", "is bounded at 1,000?", "was filled once:". The evidence: ages, if there
 ** are two intervals between marks; a nearby limit; keys. A suspect in one line. */
 void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound);
-void lh_print_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
+void lh_print_ages(lh_printer *printer, const lh_snapshot *snapshot, const lh_history *history,
                    const uint64_t ages[LH_SPANS]);
-void lh_print_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound);
-void lh_print_keys(lh_teller *teller, lh_report *report, const lh_growing *growing);
-void lh_print_suspect_line(lh_teller *teller, lh_report *report, const lh_suspect *suspect);
+void lh_print_bound(lh_printer *printer, const lh_snapshot *snapshot, const lh_bound *bound);
+void lh_print_keys(lh_printer *printer, lh_report *report, const lh_growing *growing);
+void lh_print_suspect_line(lh_printer *printer, lh_report *report, const lh_suspect *suspect);
 
 /* The allocation site of an object and its callers, if the program was tracked. */
-void lh_print_stack(lh_teller *teller, const lh_snapshot *snapshot, lh_id id);
+void lh_print_stack(lh_printer *printer, const lh_snapshot *snapshot, lh_id id);
 
 /* A warning if the snapshot was taken while its state closed: ages are then wrong. */
-void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot);
+void lh_print_finalized(lh_printer *printer, const lh_snapshot *snapshot);
 
 extern const lh_table lh_suspect_table;
 

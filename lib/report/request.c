@@ -92,7 +92,8 @@ static int find_object(lh_snapshot *snapshot, lh_request *r, const char *text, l
   return code;
 }
 
-static int refuse(lh_error *error, const argument *a, const char *needs, const char *value) {
+static int refuse_argument(lh_error *error, const argument *a, const char *needs,
+                           const char *value) {
   return lh_fail(error, LH_EARGUMENT, "%s needs %s, not '%.64s'", a->key, needs, value);
 }
 
@@ -100,7 +101,7 @@ static int set_word(const argument *a, const char *value, unsigned *field, lh_er
   char needs[128];
   if (lh_read_word(value, a->words, field)) return LH_OK;
   snprintf(needs, sizeof needs, "one of %s", a->words);
-  return refuse(error, a, needs, value);
+  return refuse_argument(error, a, needs, value);
 }
 
 static int set_field(lh_request *r, const argument *a, const char *value, lh_snapshot *snapshot,
@@ -108,18 +109,21 @@ static int set_field(lh_request *r, const argument *a, const char *value, lh_sna
   void *field = (char *)r + a->offset;
   switch (a->kind) {
     case A_NUMBER:
-      return lh_read_number(value, field) ? LH_OK : refuse(error, a, "a number", value);
+      return lh_read_number(value, field) ? LH_OK : refuse_argument(error, a, "a number", value);
     case A_FLAG:
       *(bool *)field = strcmp(value, "1") == 0;
-      return *(bool *)field || strcmp(value, "0") == 0 ? LH_OK : refuse(error, a, "0 or 1", value);
+      return *(bool *)field || strcmp(value, "0") == 0 ? LH_OK
+                                                       : refuse_argument(error, a, "0 or 1", value);
     case A_WORD: return set_word(a, value, field, error);
     case A_TEXT: *(const char **)field = value; return LH_OK;
     case A_TYPES:
-      return !lh_read_types(value, field) ? LH_OK : refuse(error, a, "a type such as table", value);
+      return !lh_read_types(value, field)
+                 ? LH_OK
+                 : refuse_argument(error, a, "a type such as table", value);
     case AN_ADDRESS:
       return read_address(value, field)
                  ? LH_OK
-                 : refuse(error, a, "an address such as 0x55d0c0a3f2e0", value);
+                 : refuse_argument(error, a, "an address such as 0x55d0c0a3f2e0", value);
     case AN_OBJECT: return find_object(snapshot, r, value, error);
   }
   return LH_OK;
@@ -143,7 +147,7 @@ lh_request lh_usual_request(const char *question) {
 
 /* ==== An answer as JSON ============================================================== */
 
-static int prepare(lh_snapshot *snapshot, lh_error *error) {
+static int prepare_asked(lh_snapshot *snapshot, lh_error *error) {
   int code = lh_analyse(snapshot, error);
   return code == LH_OK ? lh_classify(snapshot, error) : code;
 }
@@ -152,7 +156,7 @@ static int make_ladder(lh_snapshot *const *snapshots, size_t n, lh_ladder **ladd
                        lh_error *error) {
   int code = lh_ladder_new(ladder, error);
   for (size_t i = 0; code == LH_OK && i < n; i++) {
-    code = prepare(snapshots[i], error);
+    code = prepare_asked(snapshots[i], error);
     if (code == LH_OK) code = lh_ladder_add(*ladder, snapshots[i], error);
   }
   return code;
@@ -167,7 +171,7 @@ static const struct need {
              {"set", 0, 0},   {"cut", 0, 0},    {"ignored", 0, 0},        {"steps", 0, 0},
              {"class", 1, 1}, {"compare", 2, 4}};
 
-static int check(const lh_question *q, const char *name, size_t n, lh_error *error) {
+static int check_snapshot_count(const lh_question *q, const char *name, size_t n, lh_error *error) {
   struct need need = {.least = q && q->of == LH_OF_LADDER ? 2 : 1, .most = SIZE_MAX};
   if (!q) return lh_fail(error, LH_EARGUMENT, "there is no question '%.64s'", name);
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
@@ -195,10 +199,11 @@ static int answer_pairs(const lh_question *q, lh_request *r, const char *const *
                         lh_error *error) {
   lh_snapshot *last = r->snapshots[r->n_snapshots - 1];
   lh_report report;
-  int code = prepare(last, error);
+  int code = prepare_asked(last, error);
   for (; code == LH_OK && pairs && pairs[0]; pairs += 2)
     code = lh_set_argument(r, q->name, pairs[0], pairs[1], last, error);
-  if (code == LH_OK && strcmp(q->name, "strings") == 0) code = prepare(r->snapshots[0], error);
+  if (code == LH_OK && strcmp(q->name, "strings") == 0)
+    code = prepare_asked(r->snapshots[0], error);
   if (code == LH_OK && strcmp(q->name, "class") == 0 && !r->name)
     code = lh_fail(error, LH_EARGUMENT, "%s", "which class?");
   if (code == LH_OK) code = lh_ask(&report, q, last, r, error);
@@ -230,7 +235,7 @@ int lh_answer_json(lh_snapshot *const *snapshots, size_t n, const char *question
                    const char *const *arguments, char **json, lh_error *error) {
   lh_request r = lh_usual_request(question);
   const lh_question *q = lh_find_question(question);
-  int code = check(q, question, n, error);
+  int code = check_snapshot_count(q, question, n, error);
   *json = NULL;
   if (code != LH_OK) return code;
   r.snapshots = snapshots;

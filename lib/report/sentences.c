@@ -1,6 +1,6 @@
 /*
 ** sentences.c - names of objects, and lines, numbers and tables in sentences. Printing stops when
-** memory runs out (teller->failed).
+** memory runs out (printer->failed).
 */
 #include "report/report.h"
 
@@ -34,7 +34,7 @@ char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {
   return lh_text_finish(&text);
 }
 
-void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type type) {
+void lh_append_count(lh_text *text, uint64_t objects, const char *name, lh_type type) {
   const char *type_name = lh_type_name(type), *plural = objects == 1 ? "" : "s";
   lh_text_count(text, objects);
   lh_text_format(text, " %s", name);
@@ -46,16 +46,16 @@ void lh_put_things(lh_text *text, uint64_t objects, const char *name, lh_type ty
     lh_text_format(text, " %s", type_name);
 }
 
-const char *lh_things_words(lh_report *report, uint32_t class_index, uint64_t objects) {
+const char *lh_count_words(lh_report *report, uint32_t class_index, uint64_t objects) {
   if (class_index == UINT32_MAX)
     return lh_words(report, "%s", lh_count_of(objects, "object", "objects").text);
   const lh_class *class = lh_class_at(report->snapshot, class_index);
   lh_text text = {0};
-  lh_put_things(&text, objects, class->name, class->type);
+  lh_append_count(&text, objects, class->name, class->type);
   return lh_kept(report, lh_text_finish(&text));
 }
 
-int lh_told_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
+int lh_readable_path(lh_snapshot *snapshot, lh_id id, char **out, lh_error *error) {
   lh_path path;
   *out = NULL;
   if (lh_distance(snapshot, id) > LH_LONG_PATH) return lh_held_by(snapshot, id, out, error);
@@ -91,7 +91,7 @@ void lh_cell_distance(lh_report *report, lh_id id, lh_cell *cell) {
 void lh_cell_path(lh_report *report, lh_id id, lh_cell *cell) {
   char *path = NULL;
   if (id == LH_ROOT || !lh_is_reachable(report->snapshot, id)) return;
-  (void)lh_told_path(report->snapshot, id, &path, NULL);
+  (void)lh_readable_path(report->snapshot, id, &path, NULL);
   cell->as.text = lh_kept(report, path);
 }
 
@@ -109,26 +109,26 @@ void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell) {
 
 /* ==== Lines ========================================================================== */
 
-void lh_print_report(lh_teller *teller, lh_report *report) {
-  teller->report = report;
-  report->question->print(teller, report);
+void lh_print_report(lh_printer *printer, lh_report *report) {
+  printer->report = report;
+  report->question->print(printer, report);
 }
 
-void lh_say_text(lh_teller *teller, lh_style style, lh_text *text) {
+void lh_say_text(lh_printer *printer, lh_style style, lh_text *text) {
   char *line = lh_text_finish(text);
-  if (line && !teller->failed) teller->line(teller, style, line);
-  teller->failed |= !line || teller->report->failed;
-  lh_drop_kept(teller->report);
+  if (line && !printer->failed) printer->line(printer, style, line);
+  printer->failed |= !line || printer->report->failed;
+  lh_drop_kept(printer->report);
   lh_free(line);
 }
 
-void lh_say(lh_teller *teller, lh_style style, const char *format, ...) {
+void lh_say(lh_printer *printer, lh_style style, const char *format, ...) {
   va_list arguments;
   lh_text text = {0};
   va_start(arguments, format);
   lh_text_vformat(&text, format, arguments);
   va_end(arguments);
-  lh_say_text(teller, style, &text);
+  lh_say_text(printer, style, &text);
 }
 
 void lh_put_freed(lh_text *text, char *other) {
@@ -140,7 +140,7 @@ void lh_put_freed(lh_text *text, char *other) {
 const char *lh_path_words(lh_report *report, lh_id id) {
   char *path = NULL;
   if (id == LH_ROOT) return "root";
-  (void)lh_told_path(report->snapshot, id, &path, NULL);
+  (void)lh_readable_path(report->snapshot, id, &path, NULL);
   return lh_kept(report, path);
 }
 
@@ -160,8 +160,8 @@ void lh_put_through(lh_text *text, const lh_snapshot *snapshot, const lh_path *p
   lh_free(through);
 }
 
-lh_number lh_told_size(const lh_teller *teller, uint64_t bytes) {
-  return lh_size_text(bytes, teller->exact_bytes);
+lh_number lh_format_size(const lh_printer *printer, uint64_t bytes) {
+  return lh_size_text(bytes, printer->exact_bytes);
 }
 
 void lh_put_little_share(lh_text *text, uint64_t part, uint64_t whole) {
@@ -172,10 +172,10 @@ void lh_put_little_share(lh_text *text, uint64_t part, uint64_t whole) {
                  lh_plain_number((double)(is_less ? 1 : hundredths) / 100).text);
 }
 
-lh_number lh_more_bytes(const lh_teller *teller, double bytes) {
+lh_number lh_more_bytes(const lh_printer *printer, double bytes) {
   uint64_t n = (uint64_t)(bytes < 0 ? -bytes + 0.5 : bytes + 0.5);
-  return bytes < 0 ? lh_size_change(n, 0, teller->exact_bytes)
-                   : lh_size_change(0, n, teller->exact_bytes);
+  return bytes < 0 ? lh_size_change(n, 0, printer->exact_bytes)
+                   : lh_size_change(0, n, printer->exact_bytes);
 }
 
 lh_number lh_share_of_heap(const lh_report *report, uint64_t bytes) {
@@ -204,59 +204,59 @@ const char *lh_epoch_words(lh_report *report, uint32_t epoch) {
   return lh_words(report, "%.*s...", (int)lh_text_cut(name, LONGEST), name);
 }
 
-void lh_print_garbage(lh_teller *teller, const lh_report *report, const char *before) {
+void lh_print_garbage(lh_printer *printer, const lh_report *report, const char *before) {
   lh_reach reach;
   lh_reach_totals(report->snapshot, &reach);
   if (reach.garbage_objects > 0)
-    lh_say(teller, LH_PLAIN, "%sNot in it: %s of garbage, %s, waiting for the collector%s", before,
+    lh_say(printer, LH_PLAIN, "%sNot in it: %s of garbage, %s, waiting for the collector%s", before,
            lh_count_of(reach.garbage_objects, "object", "objects").text,
-           lh_told_size(teller, reach.garbage_bytes).text, teller->all ? ": --garbage" : "");
+           lh_format_size(printer, reach.garbage_bytes).text, printer->all ? ": --garbage" : "");
 }
 
-void lh_print_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
-  if (n == 0 || teller->failed) return;
-  if (teller->hidden)
-    teller->hidden(teller, table, n);
+void lh_print_hidden(lh_printer *printer, const lh_table *table, uint64_t n) {
+  if (n == 0 || printer->failed) return;
+  if (printer->hidden)
+    printer->hidden(printer, table, n);
   else
-    lh_say(teller, LH_FAINT, "and %s more %s%s%s", lh_count_text(n).text,
-           n == 1 ? table->one : table->many, teller->all ? ": " : "",
-           teller->all ? teller->all : "");
+    lh_say(printer, LH_FAINT, "and %s more %s%s%s", lh_count_text(n).text,
+           n == 1 ? table->one : table->many, printer->all ? ": " : "",
+           printer->all ? printer->all : "");
 }
 
-void lh_print_rows(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+void lh_print_rows(lh_printer *printer, lh_report *report, const lh_table *table, const void *rows,
                    size_t n) {
-  if (!teller->failed) teller->table(teller, report, table, rows, n);
+  if (!printer->failed) printer->table(printer, report, table, rows, n);
 }
 
-void lh_print_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
+void lh_print_table(lh_printer *printer, lh_report *report, const lh_table *table, const void *rows,
                     size_t n, uint64_t total) {
-  size_t told = teller->limit != 0 && n > teller->limit ? teller->limit : n;
-  lh_print_rows(teller, report, table, rows, told);
-  lh_print_hidden(teller, table, total - told);
+  size_t told = printer->limit != 0 && n > printer->limit ? printer->limit : n;
+  lh_print_rows(printer, report, table, rows, told);
+  lh_print_hidden(printer, table, total - told);
 }
 
-void lh_print_next_of(lh_teller *teller, lh_style style, const char *why, lh_next next,
+void lh_print_next_of(lh_printer *printer, lh_style style, const char *why, lh_next next,
                       const char *subject, const char *other) {
-  lh_say(teller, style, "%s: %s", why,
-         lh_kept(teller->report, teller->next(teller, why, next, subject, other)));
+  lh_say(printer, style, "%s: %s", why,
+         lh_kept(printer->report, printer->next(printer, why, next, subject, other)));
 }
 
-void lh_print_next(lh_teller *teller, const lh_report *report, const char *why, lh_next next,
+void lh_print_next(lh_printer *printer, const lh_report *report, const char *why, lh_next next,
                    lh_id id) {
-  lh_print_next_of(teller, LH_PLAIN, why, next, lh_address_text(report->snapshot, id).text, NULL);
+  lh_print_next_of(printer, LH_PLAIN, why, next, lh_address_text(report->snapshot, id).text, NULL);
 }
 
-void lh_print_known(lh_teller *teller, lh_report *report, uint64_t groups, uint64_t bytes,
+void lh_print_known(lh_printer *printer, lh_report *report, uint64_t groups, uint64_t bytes,
                     uint64_t objects) {
   const lh_known *known = report->request.known;
   if (!known) return;
   const char *name = lh_name_words(report, known->name);
   if (groups == 0)
-    lh_say(teller, LH_PLAIN, "Nothing that %s lists is among them", name);
+    lh_say(printer, LH_PLAIN, "Nothing that %s lists is among them", name);
   else
-    lh_say(teller, LH_PLAIN, "Left out, since %s lists them: %s, %s, %s", name,
+    lh_say(printer, LH_PLAIN, "Left out, since %s lists them: %s, %s, %s", name,
            lh_count_of(groups, "group", "groups").text,
-           lh_count_of(objects, "object", "objects").text, lh_told_size(teller, bytes).text);
+           lh_count_of(objects, "object", "objects").text, lh_format_size(printer, bytes).text);
 }
 
 /* ==== Growth ========================================================================= */
@@ -269,9 +269,9 @@ void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound)
     lh_text_string(text, words[prospect]);
 }
 
-void lh_print_bound(lh_teller *teller, const lh_snapshot *snapshot, const lh_bound *bound) {
-  lh_say(teller, LH_PLAIN, "    %s is %s beside it",
-         lh_kept(teller->report, lh_string_text(snapshot, bound->name, 40)),
+void lh_print_bound(lh_printer *printer, const lh_snapshot *snapshot, const lh_bound *bound) {
+  lh_say(printer, LH_PLAIN, "    %s is %s beside it",
+         lh_kept(printer->report, lh_string_text(snapshot, bound->name, 40)),
          lh_plain_number(bound->limit).text);
 }
 
@@ -280,7 +280,7 @@ static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history
   return 1 + ((n_parts - 1) * n) / n_parts;
 }
 
-void lh_print_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_history *history,
+void lh_print_ages(lh_printer *printer, const lh_snapshot *snapshot, const lh_history *history,
                    const uint64_t ages[LH_SPANS]) {
   unsigned n = history->n;
   uint64_t between = 0, all = ages[0];
@@ -288,9 +288,9 @@ void lh_print_ages(lh_teller *teller, const lh_snapshot *snapshot, const lh_hist
   for (unsigned i = 1; i < n; i++) all += ages[i];
   for (unsigned i = 1; i < n - 1; i++) between += ages[i];
   if (all == 0) return;
-  lh_say(teller, LH_PLAIN, "    %s from before %s, %s from then to %s, %s since",
-         lh_count_text(ages[0]).text, lh_epoch_words(teller->report, 1),
-         lh_count_text(between).text, lh_epoch_words(teller->report, last_part(snapshot, history)),
+  lh_say(printer, LH_PLAIN, "    %s from before %s, %s from then to %s, %s since",
+         lh_count_text(ages[0]).text, lh_epoch_words(printer->report, 1),
+         lh_count_text(between).text, lh_epoch_words(printer->report, last_part(snapshot, history)),
          lh_count_text(ages[n - 1]).text);
 }
 
@@ -319,25 +319,25 @@ const char *lh_interval_words(lh_report *report, lh_interval i) {
                   moment_words(report, i.until, !are_marks));
 }
 
-void lh_print_interval(lh_teller *t, lh_report *report) {
+void lh_print_interval(lh_printer *t, lh_report *report) {
   if (report->request.has_interval)
     lh_say(t, LH_PLAIN, "Only of what was allocated %s",
            lh_interval_words(report, report->request.interval));
 }
 
-void lh_print_finalized(lh_teller *teller, const lh_snapshot *snapshot) {
+void lh_print_finalized(lh_printer *printer, const lh_snapshot *snapshot) {
   uint64_t n = lh_snapshot_info(snapshot)->finalized_objects;
   if (n > 0)
     lh_say(
-        teller, LH_PLAIN,
+        printer, LH_PLAIN,
         "Taken while the Lua state closed: the finalizers of %s had run, so what these let go is\n"
         "gone, and they look youngest.",
         lh_count_of(n, "object", "objects").text);
 }
 
-void lh_print_compared(lh_teller *teller, bool same_state) {
+void lh_print_compared(lh_printer *printer, bool same_state) {
   if (!same_state)
-    lh_say(teller, LH_PLAIN,
+    lh_say(printer, LH_PLAIN,
            "The snapshots are of different Lua states, so no object of one is an object of another:"
            "\ncompared by class and path.");
 }

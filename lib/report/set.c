@@ -34,8 +34,8 @@ static const char *what_words(lh_report *report, const lh_merged_row *way) {
   bool is_named = way->through == 1 && way->depth == 1;
   if (way->id == LH_ROOT) return NULL;
   if (way->through == way->here && way->class_index == merged->class_index) return NULL;
-  if (way->through > 1) return lh_things_words(report, way->class_index, way->through);
-  if (is_named && lh_is_told_by_root(report->snapshot, way->id)) return NULL;
+  if (way->through > 1) return lh_count_words(report, way->class_index, way->through);
+  if (is_named && lh_is_named_by_root(report->snapshot, way->id)) return NULL;
   return lh_kept(report, lh_what_text(report->snapshot, way->id));
 }
 
@@ -155,37 +155,37 @@ static void put_elsewhere(lh_text *text, const lh_merged_paths *merged) {
   lh_text_format(text, "%s)", merged->elsewhere.objects < n ? " and others" : "");
 }
 
-static void print_sentence(lh_teller *t, lh_report *report, const lh_merged_paths *merged) {
-  const char *what = lh_things_words(report, merged->class_index, merged->objects);
+static void print_set_sentence(lh_printer *t, lh_report *report, const lh_merged_paths *merged) {
+  const char *what = lh_count_words(report, merged->class_index, merged->objects);
   const char *holders = lh_kept(report, holders_text(merged, false));
   if (merged->total_holders > 1 && strlen(what) + strlen(holders) > LONG_SENTENCE)
     holders = lh_kept(report, holders_text(merged, true));
   lh_text text = {0};
   lh_text_format(&text, "%s %s %s%s:%s", what, merged->objects == 1 ? "retains" : "retain",
-                 lh_told_size(t, merged->bytes).text, merged->objects == 1 ? "" : " together",
+                 lh_format_size(t, merged->bytes).text, merged->objects == 1 ? "" : " together",
                  holders);
   put_elsewhere(&text, merged);
   lh_say_text(t, LH_BOLD, &text);
 }
 
 /* Garbage of the set is in no row. */
-static void print_garbage(lh_teller *t, const lh_report *report, const lh_merged_paths *merged) {
+static void print_garbage(lh_printer *t, const lh_report *report, const lh_merged_paths *merged) {
   const char *why = report->request.n_ignored > 0 ? "garbage or held by what is ignored only"
                                                   : "garbage that was not yet collected";
   if (merged->objects == 0)
     lh_say(t, LH_BOLD, "nothing keeps them alive: %s, %s, %s",
            lh_count_of(merged->garbage_objects, "object", "objects").text,
-           lh_told_size(t, merged->garbage_bytes).text, why);
+           lh_format_size(t, merged->garbage_bytes).text, why);
   else if (merged->garbage_objects > 0)
     lh_say(t, LH_PLAIN, "%s more %s %s, %s", lh_count_text(merged->garbage_objects).text,
            merged->garbage_objects == 1 ? "is" : "are", why,
-           lh_told_size(t, merged->garbage_bytes).text);
+           lh_format_size(t, merged->garbage_bytes).text);
 }
 
-static void print_set(lh_teller *t, lh_report *report) {
+static void print_set(lh_printer *t, lh_report *report) {
   const lh_merged_paths *merged = report->answer;
   uint64_t hidden = 0;
-  if (merged->objects > 0) print_sentence(t, report, merged);
+  if (merged->objects > 0) print_set_sentence(t, report, merged);
   if (merged->objects == 0) print_garbage(t, report, merged);
   lh_print_asked(t, report);
   if (merged->objects == 0) return;

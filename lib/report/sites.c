@@ -117,7 +117,7 @@ static const lh_table stack_answer = LH_TABLE_OF(
                 "the same, and then its callers; absent where they are not known", LH_OPTIONAL));
 #undef ROW
 
-static void print_all_callers(lh_teller *t, const lh_sites *sites, lh_stack_id stack) {
+static void print_all_callers(lh_printer *t, const lh_sites *sites, lh_stack_id stack) {
   enum { AT_ENDS = LH_LONG_PATH / 2 };
   uint32_t n = 0, i = 0;
   for (lh_stack_id at = stack; (at = lh_stack_of(sites, at)->parent) != 0;) n++;
@@ -129,7 +129,7 @@ static void print_all_callers(lh_teller *t, const lh_sites *sites, lh_stack_id s
   }
 }
 
-static stack_result find(const lh_snapshot *snapshot, lh_id id) {
+static stack_result find_stack_of(const lh_snapshot *snapshot, lh_id id) {
   const lh_tracking *tracking = lh_snapshot_tracking(snapshot);
   return (stack_result){.id = id,
                         .stack = lh_object_stack(snapshot, id),
@@ -137,8 +137,8 @@ static stack_result find(const lh_snapshot *snapshot, lh_id id) {
                         .is_sampled = tracking && tracking->sample_bytes > 0};
 }
 
-void lh_print_stack(lh_teller *t, const lh_snapshot *snapshot, lh_id id) {
-  const stack_result f = find(snapshot, id);
+void lh_print_stack(lh_printer *t, const lh_snapshot *snapshot, lh_id id) {
+  const stack_result f = find_stack_of(snapshot, id);
   const lh_sites *sites = lh_snapshot_sites(snapshot);
   if (!f.is_tracked) return;
   if (f.stack == 0) {
@@ -151,14 +151,14 @@ void lh_print_stack(lh_teller *t, const lh_snapshot *snapshot, lh_id id) {
   print_all_callers(t, sites, f.stack);
 }
 
-static void print_stack(lh_teller *t, lh_report *report) {
+static void print_stack(lh_printer *t, lh_report *report) {
   lh_print_stack(t, report->snapshot, ((const stack_result *)report->answer)->id);
 }
 
 static int find_stack(lh_snapshot *snapshot, const lh_request *request, void *out,
                       lh_error *error) {
   (void)error;
-  *(stack_result *)out = find(snapshot, request->id);
+  *(stack_result *)out = find_stack_of(snapshot, request->id);
   return LH_OK;
 }
 
@@ -224,14 +224,14 @@ static const lh_table sites_answer = LH_TABLE_OF(
             LH_LIMITED, LH_OWNED));
 #undef ROW
 
-static void print_tracking(lh_teller *t, const sites_result *f) {
+static void print_tracking(lh_printer *t, const sites_result *f) {
   lh_text text = {0};
   lh_text_format(&text, "%s made since tracking began, %s",
                  lh_count_of(f->tracking.made, "object was", "objects were").text,
                  f->is_sampled ? "estimated" : "all recorded");
   if (f->is_sampled)
     lh_text_format(&text, " by samples, one in %s: objects and shallow sizes are estimates",
-                   lh_told_size(t, f->tracking.sample_bytes).text);
+                   lh_format_size(t, f->tracking.sample_bytes).text);
   if (f->tracking.unattributed > 0) {
     lh_text_format(&text, "; %s of them (", lh_count_text(f->tracking.unattributed).text);
     lh_put_little_share(&text, f->tracking.unattributed, f->tracking.made);
@@ -240,7 +240,7 @@ static void print_tracking(lh_teller *t, const sites_result *f) {
   lh_say_text(t, LH_FAINT, &text);
 }
 
-static void print_sites(lh_teller *t, lh_report *report) {
+static void print_sites(lh_printer *t, lh_report *report) {
   const sites_result *f = report->answer;
   const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   lh_say(t, LH_BOLD, "Sites%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
@@ -305,11 +305,11 @@ static const lh_table site_objects_answer =
                         LH_LIMITED, LH_OWNED));
 #undef ROW
 
-static void print_site_objects(lh_teller *t, lh_report *report) {
+static void print_site_objects(lh_printer *t, lh_report *report) {
   const site_objects_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s that were allocated at %s are there: %s",
          lh_count_of(f->n, object_table.one, object_table.many).text,
-         lh_name_words(report, f->site), lh_told_size(t, f->bytes).text);
+         lh_name_words(report, f->site), lh_format_size(t, f->bytes).text);
   lh_print_table(t, report, &object_table, f->objects, f->n, f->n);
 }
 

@@ -49,7 +49,7 @@ static const char *contents_words(lh_report *report, const lh_suspect *s) {
   const lh_accumulated *first = &s->accumulated[0];
   if (s->n_accumulated == 0) return itself_words(report, s->id);
   if (2 * first->bytes >= s->bytes || s->n_classes == 1)
-    return lh_things_words(report, first->class_index, first->objects);
+    return lh_count_words(report, first->class_index, first->objects);
   return lh_words(report, "%s of %s", lh_count_of(s->objects, "object", "objects").text,
                   lh_count_of(s->n_classes, accumulated.one, accumulated.many).text);
 }
@@ -66,31 +66,31 @@ static const char *through_words(lh_report *report, lh_id id) {
   return lh_kept(report, lh_text_finish(&text));
 }
 
-void lh_print_suspect_line(lh_teller *t, lh_report *report, const lh_suspect *s) {
+void lh_print_suspect_line(lh_printer *t, lh_report *report, const lh_suspect *s) {
   static const char *const words[] = {"holds", "is big by itself:", "begins a list of",
                                       "is the root of a tree of"};
   lh_say(t, LH_BOLD, "%s%s %s %s, %s, %s of the heap", lh_path_words(report, s->id),
          through_words(report, s->id), words[s->kind], contents_words(report, s),
-         lh_told_size(t, s->bytes).text, lh_share_of_heap(report, s->bytes).text);
+         lh_format_size(t, s->bytes).text, lh_share_of_heap(report, s->bytes).text);
 }
 
-static void print_class(lh_teller *t, const lh_accumulated *a) {
+static void print_class(lh_printer *t, const lh_accumulated *a) {
   lh_say(t, LH_PLAIN, "    %s, %s, %s each%s",
-         lh_things_words(t->report, a->class_index, a->objects), lh_told_size(t, a->bytes).text,
-         lh_told_size(t, a->bytes / a->objects).text, a->objects > 1 ? " on average" : "");
+         lh_count_words(t->report, a->class_index, a->objects), lh_format_size(t, a->bytes).text,
+         lh_format_size(t, a->bytes / a->objects).text, a->objects > 1 ? " on average" : "");
 }
 
 /* The rest is one line, unless it is a single class. */
-static uint32_t told_classes(const lh_suspect *s) {
+static uint32_t shown_classes(const lh_suspect *s) {
   return s->n_classes <= LH_MOST_ACCUMULATED ? s->n_accumulated : LH_MOST_ACCUMULATED - 1;
 }
 
-static void print_accumulated(lh_teller *t, const lh_suspect *s) {
+static void print_accumulated(lh_printer *t, const lh_suspect *s) {
   uint64_t objects = s->objects, bytes = s->bytes - s->around_bytes;
-  uint32_t n = told_classes(s);
-  lh_number around = lh_told_size(t, s->around_bytes);
+  uint32_t n = shown_classes(s);
+  lh_number around = lh_format_size(t, s->around_bytes);
   if (s->n_classes == 1) {
-    lh_say(t, LH_PLAIN, "    %s each%s%s%s%s", lh_told_size(t, bytes / objects).text,
+    lh_say(t, LH_PLAIN, "    %s each%s%s%s%s", lh_format_size(t, bytes / objects).text,
            objects > 1 ? " on average" : "", s->around_bytes > 0 ? ", and " : "",
            s->around_bytes > 0 ? around.text : "", s->around_bytes > 0 ? " around them" : "");
     return;
@@ -104,7 +104,7 @@ static void print_accumulated(lh_teller *t, const lh_suspect *s) {
     lh_say(t, LH_PLAIN, "    and %s of %s, %s",
            lh_count_of(objects, "other object", "other objects").text,
            lh_count_of(s->n_classes - n, accumulated.one, accumulated.many).text,
-           lh_told_size(t, bytes).text);
+           lh_format_size(t, bytes).text);
   if (s->n_classes > 0 && s->around_bytes > 0)
     lh_say(t, LH_PLAIN, "    and %s around them", around.text);
 }
@@ -116,7 +116,7 @@ static bool is_held_below(const lh_snapshot *snapshot, const lh_suspect *s) {
   return lh_nearest_holder(snapshot, s->accumulated[0].example) != s->id;
 }
 
-static void print_next(lh_teller *t, const lh_report *report, const lh_suspect *s) {
+static void print_next(lh_printer *t, const lh_report *report, const lh_suspect *s) {
   lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, s->id);
   if (s->kind != LH_SUSPECT_ITSELF)
     lh_print_next(t, report, "    What is in it", LH_NEXT_UNDER, s->id);
@@ -125,12 +125,12 @@ static void print_next(lh_teller *t, const lh_report *report, const lh_suspect *
                      lh_class_at(report->snapshot, s->accumulated[0].class_index)->name, NULL);
 }
 
-static void print_suspects(lh_teller *t, lh_report *report) {
+static void print_suspects(lh_printer *t, lh_report *report) {
   const lh_suspects *suspects = report->answer;
   size_t n = t->limit == 0 || t->limit > suspects->n ? suspects->n : t->limit;
   if (suspects->n == 0)
     lh_say(t, LH_PLAIN, "Nothing suspicious: no place holds %s, %s of the heap",
-           lh_told_size(t, suspects->least_bytes).text,
+           lh_format_size(t, suspects->least_bytes).text,
            lh_share_of_heap(report, suspects->least_bytes).text);
   for (size_t i = 0; i < n && !t->failed; i++) {
     const lh_suspect *s = &suspects->list[i];

@@ -6,13 +6,13 @@
 enum { MOST_ROWS = 20, GAP = 2 };
 
 typedef struct plain {
-  lh_teller teller; /* must be first: callbacks get a pointer to it */
+  lh_printer printer; /* must be first: callbacks get a pointer to it */
   lh_text text;
   const char *subject;
 } plain;
 
-static void add_line(lh_teller *teller, lh_style style, const char *line) {
-  plain *p = (plain *)(void *)teller;
+static void add_line(lh_printer *printer, lh_style style, const char *line) {
+  plain *p = (plain *)(void *)printer;
   (void)style;
   while (p->text.n == 0 && *line == '\n') line++;
   lh_text_string(&p->text, line);
@@ -24,7 +24,7 @@ static void add_quoted(lh_text *out, const char *before, const char *text) {
   lh_text_escaped(out, text, strlen(text), true);
 }
 
-static char *call_of(lh_teller *teller, const char *why, lh_next next, const char *subject,
+static char *call_of(lh_printer *printer, const char *why, lh_next next, const char *subject,
                      const char *other) {
   static const struct call {
     const char *before, *behind;
@@ -34,7 +34,7 @@ static char *call_of(lh_teller *teller, const char *why, lh_next next, const cha
                [LH_NEXT_SINCE] = {":since(\"", "\")"},
                [LH_NEXT_OWNERS] = {"reader.owners {\"", "\"}"},
                [LH_NEXT_WASTE] = {":waste(", ")"}};
-  const plain *p = (const plain *)(const void *)teller;
+  const plain *p = (const plain *)(const void *)printer;
   lh_text text = {0};
   (void)why;
   if (next != LH_NEXT_OWNERS) lh_text_string(&text, p->subject);
@@ -60,13 +60,13 @@ static void put_indentation(lh_text *text, uint32_t depth) {
 }
 
 /* The last column of a tree is indented. */
-static char *text_text(const lh_teller *teller, lh_report *report, const lh_table *table,
+static char *text_text(const lh_printer *printer, lh_report *report, const lh_table *table,
                        const lh_column *column, const void *row) {
   lh_cell cell;
   lh_text text = {0};
   lh_cell_of(report, column, row, &cell);
   if (table->depth && column[1].kind == LH_COLUMN_END) put_indentation(&text, table->depth(row));
-  lh_put_freed(&text, lh_cell_text(teller, report, &cell));
+  lh_put_freed(&text, lh_cell_text(printer, report, &cell));
   return lh_text_finish(&text);
 }
 
@@ -111,32 +111,32 @@ static void print_cells(plain *p, lh_report *report, const lh_table *table, cons
   }
 }
 
-static void add_table(lh_teller *teller, lh_report *report, const lh_table *table, const void *rows,
-                      size_t n) {
+static void add_table(lh_printer *printer, lh_report *report, const lh_table *table,
+                      const void *rows, size_t n) {
   const lh_column *shown[LH_MOST_HEADINGS];
   size_t n_columns = choose_columns(report, table, shown), n_cells = (n + 1) * n_columns;
   if (n == 0) {
-    add_line(teller, LH_PLAIN, "none");
+    add_line(printer, LH_PLAIN, "none");
     return;
   }
   char **cells = lh_alloc_zeroed(n_cells, sizeof *cells);
-  teller->failed |= !cells;
-  for (size_t i = 0; i < n_cells && !teller->failed; i++) {
+  printer->failed |= !cells;
+  for (size_t i = 0; i < n_cells && !printer->failed; i++) {
     const lh_column *column = shown[i % n_columns];
     const char *row = (const char *)rows + (i / n_columns - (i >= n_columns)) * table->row_bytes;
     cells[i] = i < n_columns ? lh_copy_text(lh_heading_of(report, column))
-                             : text_text(teller, report, table, column, row);
-    teller->failed |= !cells[i];
+                             : text_text(printer, report, table, column, row);
+    printer->failed |= !cells[i];
   }
-  if (!teller->failed)
-    print_cells((plain *)(void *)teller, report, table, rows, cells, n, shown, n_columns);
+  if (!printer->failed)
+    print_cells((plain *)(void *)printer, report, table, rows, cells, n, shown, n_columns);
   for (size_t i = 0; cells && i < n_cells; i++) lh_free(cells[i]);
   lh_free(cells);
 }
 
-static char *finish(plain *p, const lh_report *report) {
+static char *finish_text(plain *p, const lh_report *report) {
   while (p->text.n > 0 && p->text.bytes[p->text.n - 1] == '\n') p->text.n--;
-  if (!p->teller.failed && !report->failed) return lh_text_finish(&p->text);
+  if (!p->printer.failed && !report->failed) return lh_text_finish(&p->text);
   lh_text_free(&p->text);
   return NULL;
 }
@@ -144,25 +144,25 @@ static char *finish(plain *p, const lh_report *report) {
 static plain plain_for(lh_report *report, const char *subject) {
   size_t limit = report->request.limit;
   if (limit == 0 || limit > MOST_ROWS) limit = MOST_ROWS;
-  return (plain){.teller = {.limit = limit,
-                            .line = add_line,
-                            .table = add_table,
-                            .next = call_of,
-                            .report = report},
+  return (plain){.printer = {.limit = limit,
+                             .line = add_line,
+                             .table = add_table,
+                             .next = call_of,
+                             .report = report},
                  .subject = subject};
 }
 
 char *lh_report_text(lh_report *report, const char *subject) {
   plain p = plain_for(report, subject);
-  lh_print_report(&p.teller, report);
-  return finish(&p, report);
+  lh_print_report(&p.printer, report);
+  return finish_text(&p, report);
 }
 
 char *lh_rows_text(lh_report *report, const lh_table *table, const void *rows, size_t n) {
   plain p = plain_for(report, "");
   if (table->print)
-    table->print(&p.teller, report, rows, n);
+    table->print(&p.printer, report, rows, n);
   else
-    lh_print_table(&p.teller, report, table, rows, n, n);
-  return finish(&p, report);
+    lh_print_table(&p.printer, report, table, rows, n, n);
+  return finish_text(&p, report);
 }

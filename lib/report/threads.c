@@ -81,7 +81,7 @@ static const char *place_words(lh_report *report, const lh_thread_group *s) {
   return words;
 }
 
-static void print_answer(lh_teller *t, lh_report *report) {
+static void print_threads_answer(lh_printer *t, lh_report *report) {
   const lh_thread_groups *s = report->answer;
   const lh_thread_group *most = s->n > 0 && !s->list[0].is_main ? &s->list[0] : NULL;
   lh_say(t, LH_PLAIN, "%s at %s%s%s%s%s", lh_count_of(s->n_threads, "thread", "threads").text,
@@ -90,7 +90,7 @@ static void print_answer(lh_teller *t, lh_report *report) {
          most ? place_words(report, most) : "");
 }
 
-static void print_frames(lh_teller *t, lh_report *report, const lh_thread_group *s) {
+static void print_frames(lh_printer *t, lh_report *report, const lh_thread_group *s) {
   stack frames = stack_of(report->snapshot, s->example);
   uint64_t depth = report->request.has_depth ? report->request.depth : USUAL_FRAMES;
   t->failed |= frames.failed;
@@ -103,22 +103,23 @@ static void print_frames(lh_teller *t, lh_report *report, const lh_thread_group 
   lh_free(frames.frames);
 }
 
-static void print_group(lh_teller *t, lh_report *report, const lh_thread_group *s) {
+static void print_group(lh_printer *t, lh_report *report, const lh_thread_group *s) {
   lh_number who = lh_count_of(s->threads, "coroutine", "coroutines");
   lh_say(t, LH_BOLD, "\n%s, %s: %s, %s of the heap; of that %s %s",
          s->is_main ? "The main thread" : who.text, lh_thread_status_name(s->status),
-         lh_told_size(t, s->retained_bytes).text, lh_share_of_heap(report, s->retained_bytes).text,
-         s->threads == 1 ? "its stack" : "stacks", lh_told_size(t, s->shallow_bytes).text);
+         lh_format_size(t, s->retained_bytes).text,
+         lh_share_of_heap(report, s->retained_bytes).text, s->threads == 1 ? "its stack" : "stacks",
+         lh_format_size(t, s->shallow_bytes).text);
   print_frames(t, report, s);
   if (!s->is_main)
     lh_print_next(t, report, s->threads == 1 ? "    Why it stays" : "    Why one of them stays",
                   LH_NEXT_PATHS, s->example);
 }
 
-static void print_threads(lh_teller *t, lh_report *report) {
+static void print_threads(lh_printer *t, lh_report *report) {
   const lh_thread_groups *s = report->answer;
   size_t n = t->limit == 0 || t->limit > s->n ? s->n : t->limit;
-  print_answer(t, report);
+  print_threads_answer(t, report);
   for (size_t i = 0; i < n && !t->failed; i++) print_group(t, report, &s->list[i]);
   lh_print_hidden(t, &place, s->n - n);
 }

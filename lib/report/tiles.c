@@ -17,10 +17,10 @@ typedef struct tiles_result {
 static const char *what_words(lh_report *report, const lh_tile *tile) {
   if (tile->objects == 1) return lh_kept(report, lh_what_text(report->snapshot, tile->id));
   if (tile->class_index != UINT32_MAX)
-    return lh_things_words(report, tile->class_index, tile->objects);
+    return lh_count_words(report, tile->class_index, tile->objects);
   lh_text text = {0};
   const char *type = lh_type_name(lh_type_of(report->snapshot, tile->id));
-  lh_put_things(&text, tile->objects, type, LH_TYPE_ROOT);
+  lh_append_count(&text, tile->objects, type, LH_TYPE_ROOT);
   return lh_kept(report, lh_text_finish(&text));
 }
 
@@ -160,12 +160,12 @@ static void free_tiles(void *answer) {
 }
 
 /* "root retains 329.6 KB: 12 parts, by class" */
-static void print_treemap(lh_teller *t, lh_report *report) {
+static void print_treemap(lh_printer *t, lh_report *report) {
   const tiles_result *told = report->answer;
   const lh_tile *top = told->tiles.list;
   lh_say(t, LH_BOLD, "%s%s%s%s, %s of the heap; by %s",
          top->path && *top->path ? top->path : tile_words(report, top),
-         told->has_interval ? ": " : " retains ", lh_told_size(t, top->bytes).text,
+         told->has_interval ? ": " : " retains ", lh_format_size(t, top->bytes).text,
          told->has_interval ? " of what it retains was allocated then" : "",
          lh_share_of_heap(report, top->bytes).text, lh_tree_by_name(told->by));
   lh_say(t, LH_PLAIN, "%s", "");

@@ -150,7 +150,7 @@ static bool is_latest(const lh_snapshot *snapshot, const lh_mark_info *mark) {
   return false;
 }
 
-static void print_next(lh_teller *t, const lh_report *report, const run *r) {
+static void print_next(lh_printer *t, const lh_report *report, const run *r) {
   const lh_mark_info *since = mark_at(report, r->first);
   const lh_mark_info *until =
       r->end < ((const epochs_result *)report->answer)->n ? mark_at(report, r->end) : NULL;
@@ -159,23 +159,23 @@ static void print_next(lh_teller *t, const lh_report *report, const run *r) {
                    until ? until->name : NULL);
 }
 
-static void print_answer(lh_teller *t, lh_report *report) {
+static void print_timeline_answer(lh_printer *t, lh_report *report) {
   const epochs_result *f = report->answer;
   uint64_t bytes = bytes_since_first_mark(f);
   run r = {.first = 1, .end = f->n};
   lh_text text = {0};
   lh_text_format(&text, "%s of %s, %s, was allocated since %s, the first mark",
                  lh_share_text(bytes, f->all.bytes).text, f->garbage ? "the garbage" : "what lives",
-                 lh_told_size(t, bytes).text, mark_words(report, 1));
+                 lh_format_size(t, bytes).text, mark_words(report, 1));
   if (f->n > 2 && bytes > 0) r = put_finding(&text, report);
   lh_say_text(t, LH_BOLD, &text);
   if (bytes > 0 && !f->garbage) print_next(t, report, &r);
 }
 
-static void print_epochs(lh_teller *t, lh_report *report) {
+static void print_epochs(lh_printer *t, lh_report *report) {
   const epochs_result *f = report->answer;
   lh_print_finalized(t, report->snapshot);
-  if (f->all.objects > 0 && f->n > 1) print_answer(t, report);
+  if (f->all.objects > 0 && f->n > 1) print_timeline_answer(t, report);
   if (f->n == 1)
     lh_say(t, LH_PLAIN,
            "No mark was left before this snapshot; heap.mark() by period makes a timeline");
@@ -189,7 +189,8 @@ static void print_epochs(lh_teller *t, lh_report *report) {
 
 /* ==== Rows =========================================================================== */
 
-static void count(epochs_result *f, const lh_snapshot *snapshot, const lh_request *request) {
+static void count_intervals(epochs_result *f, const lh_snapshot *snapshot,
+                            const lh_request *request) {
   for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
     if (!lh_is_asked_for(snapshot, request, id)) continue;
     uint32_t epoch = lh_epoch(snapshot, id);
@@ -231,7 +232,7 @@ static int find_epochs(lh_snapshot *snapshot, const lh_request *request, void *o
   f->intervals = lh_alloc_zeroed(f->n, sizeof *f->intervals);
   f->rows = lh_alloc_zeroed(f->n_rows, sizeof *f->rows);
   if (!f->intervals || !f->rows) return lh_fail_memory(error, "making a timeline");
-  count(f, snapshot, request);
+  count_intervals(f, snapshot, request);
   for (uint32_t i = 0; i < f->n_rows; i++) make_row(f, i);
   return LH_OK;
 }
@@ -298,7 +299,7 @@ static void label_of(lh_report *report, const void *row, lh_cell *cell) {
 }
 
 /* A class is a link to its description. */
-static void told_label_of(lh_report *report, const void *row, lh_cell *cell) {
+static void linked_label_of(lh_report *report, const void *row, lh_cell *cell) {
   const lh_layer *layer = row;
   label_of(report, row, cell);
   if (!has_class(row) || layer->path) return;
@@ -335,7 +336,7 @@ static const lh_table layer_table = LH_TABLE_OF(
     LH_BYTES(NULL, "shallow", all.bytes, NULL), LH_SHARE("share", all.bytes),
     LH_COUNT(NULL, "objects", all.objects, NULL),
     LH_WORD(NULL, NULL, type, lh_type_name, NULL, LH_WHERE(has_type), LH_HEADING(type_heading)),
-    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, told_label_of, NULL, LH_HEADING(label_heading)));
+    LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, linked_label_of, NULL, LH_HEADING(label_heading)));
 #undef ROW
 
 static void begins_of(lh_report *report, const void *row, lh_cell *cell) {
@@ -378,31 +379,31 @@ static const lh_table timeline_answer = LH_TABLE_OF(
             LH_OWNED));
 #undef ROW
 
-static void print_sentence(lh_teller *t, lh_report *report) {
+static void print_timeline_sentence(lh_printer *t, lh_report *report) {
   const timeline_result *f = report->answer;
   const lh_request *r = &report->request;
   if (r->has_interval)
     lh_say(t, LH_BOLD, "%s of %s, %s in %s, was allocated %s",
            lh_share_text(f->chart.all.bytes, f->chart.aged.bytes).text,
-           f->garbage ? "the garbage" : "what lives", lh_told_size(t, f->chart.all.bytes).text,
+           f->garbage ? "the garbage" : "what lives", lh_format_size(t, f->chart.all.bytes).text,
            lh_count_of(f->chart.all.objects, "object", "objects").text,
            lh_interval_words(report, r->interval));
   else
     lh_say(t, LH_BOLD, "%s, %s in %s, by when it was allocated",
-           f->garbage ? "Garbage" : "What lives", lh_told_size(t, f->chart.aged.bytes).text,
+           f->garbage ? "Garbage" : "What lives", lh_format_size(t, f->chart.aged.bytes).text,
            lh_count_of(f->chart.aged.objects, "object", "objects").text);
 }
 
-static void print_timeline(lh_teller *t, lh_report *report) {
+static void print_timeline(lh_printer *t, lh_report *report) {
   const timeline_result *f = report->answer;
   const lh_count *ageless = &f->chart.ageless;
   lh_print_finalized(t, report->snapshot);
-  print_sentence(t, report);
+  print_timeline_sentence(t, report);
   lh_print_rows(t, report, &layer_table, f->chart.layers, f->chart.n_layers);
   if (ageless->objects > 0)
     lh_say(t, LH_PLAIN, "\nNot on the axis: %s without an age, %s",
            lh_count_of(ageless->objects, "object", "objects").text,
-           lh_told_size(t, ageless->bytes).text);
+           lh_format_size(t, ageless->bytes).text);
   if (!f->garbage) lh_print_garbage(t, report, "\n");
 }
 

@@ -45,7 +45,7 @@ static const lh_table classes_answer = LH_TABLE_OF(
     LH_ROWS("classes", rows, n_rows, &class_table, "the biggest first", LH_LIMITED, LH_OWNED));
 #undef ROW
 
-static void print_classes(lh_teller *t, lh_report *report) {
+static void print_classes(lh_printer *t, lh_report *report) {
   const classes_result *f = report->answer;
   const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   lh_say(t, LH_BOLD, "Classes%s by %s%s%s", f->garbage ? " of garbage" : "", f->sort,
@@ -115,7 +115,7 @@ static const lh_table objects_answer = LH_TABLE_OF(
     LH_ROWS("objects", ids, n, &object_table, "the biggest first", LH_OWNED));
 #undef ROW
 
-static void print_objects(lh_teller *t, lh_report *report) {
+static void print_objects(lh_printer *t, lh_report *report) {
   const objects_result *f = report->answer;
   const char *gap = t->all ? "" : "\n"; /* a blank line, if the heading has no colour */
   size_t told = t->limit != 0 && t->limit < f->n ? t->limit : f->n;

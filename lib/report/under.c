@@ -28,7 +28,7 @@ static const char *branch_words(lh_report *report, const lh_branch *b) {
   return lh_words(
       report, "%s%s%s%s%s%s%s", b->has_edge ? lh_kept(report, lh_edge_text(s, &b->edge)) : "",
       b->has_edge ? ": " : "", is_cluster ? branch_name(b->kind) : "", is_cluster ? " of " : "",
-      b->objects > 1 ? lh_things_words(report, b->class_index, b->objects)
+      b->objects > 1 ? lh_count_words(report, b->class_index, b->objects)
                      : lh_kept(report, lh_what_text(s, b->id)),
       is_one && b->id != LH_ROOT ? " " : "",
       is_one && b->id != LH_ROOT ? lh_address_text(s, b->id).text : "");
@@ -66,10 +66,10 @@ static const lh_table under_answer =
                 LH_ROWS("rows", rows, n, &branch, "in the order of the tree", LH_OWNED));
 #undef ROW
 
-static void print_under(lh_teller *t, lh_report *report) {
+static void print_under(lh_printer *t, lh_report *report) {
   const under_result *f = report->answer;
   lh_say(t, LH_BOLD, "%s keeps %s alive alone, %s of the heap", lh_path_words(report, f->id),
-         lh_told_size(t, f->rows->retained_bytes).text,
+         lh_format_size(t, f->rows->retained_bytes).text,
          lh_share_of_heap(report, f->rows->retained_bytes).text);
   if (f->matches > 1)
     lh_say(t, LH_PLAIN, "%s objects are called %s; this is the one that retains most",

@@ -135,27 +135,27 @@ static const wording wordings[LH_WASTE_KINDS] = {
          "Load what luac -s or string.dump(f, true) made: errors name no lines then"},
 };
 
-static void print_sum(lh_teller *t, const lh_report *report) {
+static void print_sum(lh_printer *t, const lh_report *report) {
   const waste_result *f = report->answer;
   const lh_waste_sum *small = &f->waste->kinds[LH_WASTE_SMALL_TABLES];
   const char *before = ": ";
   lh_text text = {0};
-  lh_text_format(&text, "%s, %s of the heap, could be given back", lh_told_size(t, f->bytes).text,
+  lh_text_format(&text, "%s, %s of the heap, could be given back", lh_format_size(t, f->bytes).text,
                  lh_share_of_heap(report, f->bytes).text);
   for (const kind *k = f->kinds; k < f->kinds + f->n_kinds && k->sum.objects > 0; k++) {
     if (k->kind == LH_WASTE_SMALL_TABLES) continue;
-    lh_text_format(&text, "%s%s in %s", before, lh_told_size(t, k->sum.bytes).text,
+    lh_text_format(&text, "%s%s in %s", before, lh_format_size(t, k->sum.bytes).text,
                    wordings[k->kind].name);
     before = ", ";
   }
   lh_say_text(t, LH_BOLD, &text);
   if (small->objects > 0)
     lh_say(t, LH_PLAIN, "also: %s, %s, in %s, if they can be done without",
-           lh_told_size(t, small->bytes).text, lh_share_of_heap(report, small->bytes).text,
+           lh_format_size(t, small->bytes).text, lh_share_of_heap(report, small->bytes).text,
            wordings[LH_WASTE_SMALL_TABLES].name);
 }
 
-static void print_proof(lh_teller *t, const lh_snapshot *snapshot, const lh_waste_sum *sum) {
+static void print_proof(lh_printer *t, const lh_snapshot *snapshot, const lh_waste_sum *sum) {
   uint64_t limit = lh_snapshot_info(snapshot)->string_limit;
   if (sum->by_hash == 0)
     lh_say(t, LH_PLAIN, "    All of them are equal byte by byte");
@@ -164,12 +164,12 @@ static void print_proof(lh_teller *t, const lh_snapshot *snapshot, const lh_wast
            lh_count_text(sum->by_hash).text, lh_count_of(limit, "byte", "bytes").text);
 }
 
-static void print_kind(lh_teller *t, lh_report *report, const kind *k) {
+static void print_kind(lh_printer *t, lh_report *report, const kind *k) {
   const wording *w = &wordings[k->kind];
   const lh_waste_sum *sum = &k->sum;
   lh_text text = {0};
   lh_text_format(&text, "\n%s%s, %s: %s%s", k->kind == LH_WASTE_SMALL_TABLES ? "also " : "",
-                 lh_told_size(t, sum->bytes).text, lh_share_of_heap(report, sum->bytes).text,
+                 lh_format_size(t, sum->bytes).text, lh_share_of_heap(report, sum->bytes).text,
                  w->before, lh_count_of(sum->objects, w->one, w->many).text);
   if (sum->originals > 0)
     lh_text_format(&text, " of %s", lh_count_of(sum->originals, w->original, w->originals).text);
@@ -179,22 +179,22 @@ static void print_kind(lh_teller *t, lh_report *report, const kind *k) {
   lh_print_table(t, report, &places[k->kind], sum->rows, sum->n_rows, sum->n_rows);
 }
 
-static void print_not_counted(lh_teller *t, const lh_report *report) {
+static void print_not_counted(lh_printer *t, const lh_report *report) {
   const waste_result *f = report->answer;
   uint64_t least = report->whole_bytes / LEAST_PART;
   lh_print_garbage(t, report, "");
   if (f->string_table_bytes > least)
     lh_say(t, LH_PLAIN,
            "Not in it: %s of Lua's table of short strings, which the next collections give back",
-           lh_told_size(t, f->string_table_bytes).text);
+           lh_format_size(t, f->string_table_bytes).text);
   if (f->block_bytes > least)
     lh_say(t, LH_PLAIN,
            "Not in it: the blocks of userdata, %s; how much of that is in use only their C code "
            "knows",
-           lh_told_size(t, f->block_bytes).text);
+           lh_format_size(t, f->block_bytes).text);
 }
 
-static void print_waste(lh_teller *t, lh_report *report) {
+static void print_waste(lh_printer *t, lh_report *report) {
   const waste_result *f = report->answer;
   uint64_t least = report->request.has_limit ? 0 : report->whole_bytes / LEAST_PART;
   const kind *first = NULL; /* of the printed kinds, else of all */

@@ -43,7 +43,7 @@ typedef struct pass {
   uint32_t merged; /* number of old epochs that are added to epochs[0] */
 } pass;
 
-static void add_object(lh_count *count, uint64_t bytes) {
+static void add_to_object_count(lh_count *count, uint64_t bytes) {
   count->objects++;
   count->bytes += bytes;
 }
@@ -64,10 +64,10 @@ static void count_list(pass *p, const raw_object *o, position *at) {
       add_to_epoch(p, at->older--, &passed);
       await_mark(at);
     }
-    add_object(&passed, bytes);
-    add_object(&p->counts->all, bytes);
-    add_object(&p->counts->by_type[types[o->type & RAW_BASIC_TYPE]], bytes);
-    if (o->marked & p->dead_white) add_object(&p->counts->dead, bytes);
+    add_to_object_count(&passed, bytes);
+    add_to_object_count(&p->counts->all, bytes);
+    add_to_object_count(&p->counts->by_type[types[o->type & RAW_BASIC_TYPE]], bytes);
+    if (o->marked & p->dead_white) add_to_object_count(&p->counts->dead, bytes);
   }
   add_to_epoch(p, at->awaited ? 0 : at->older, &passed);
 }

@@ -186,8 +186,8 @@ static bool check_block(const lh_peek *p, const lh_layout *layout, uint64_t main
   return true;
 }
 
-int lh_see_state(const lh_peek *p, uint64_t main_thread, const char *release, lh_seen_state *seen,
-                 lh_error *error) {
+int lh_recognise_state(const lh_peek *p, uint64_t main_thread, const char *release,
+                       lh_seen_state *seen, lh_error *error) {
   lh_misfit m = {0};
   for (const lh_layout *l = lh_layouts; l->releases; l++) {
     block b;

@@ -2,7 +2,7 @@
 ** structure.h - finds Lua states, and facts about them, in unknown memory.
 **
 ** The memory is another process's, a core's, or a mirror that may have been copied amid a change.
-** structure.c checks whether a state is at an address; glance.c reads a few facts about it. Neither
+** structure.c checks whether a state is at an address; peek.c reads a few facts about it. Neither
 ** needs a symbol or an API call. All reads use the caller's function, and every search has a fixed
 ** limit. So a state that changes meanwhile causes a wrong answer, and no more harm.
 */
@@ -48,34 +48,34 @@ enum {
 /* Checks that the main thread of an open state is at this address. `release` ("5.4.4", or "5.4" if
 ** unknown) only tells 5.4.1 from 5.4.2. LH_EHOST: no; the message says what is wrong. A state that
 ** changes meanwhile may be missed; then call again. */
-int lh_see_state(const lh_peek *peek, uint64_t main_thread, const char *release,
-                 lh_seen_state *seen, lh_error *error);
+int lh_recognise_state(const lh_peek *peek, uint64_t main_thread, const char *release,
+                       lh_seen_state *seen, lh_error *error);
 
 /* ==== At a glance =================================================================== */
 
 /* The state's global arg[0], which the interpreter sets to the script's name. False: there is none.
 ** Texts are cut to `size`, or at a NUL inside them. */
-bool lh_glance_argument(const lh_peek *peek, const lh_seen_state *seen, char *out, size_t size);
+bool lh_peek_argument(const lh_peek *peek, const lh_seen_state *seen, char *out, size_t size);
 
 /* The source of a Lua function, as load got it ("@file.lua"). Which function: */
-typedef enum lh_glance_at {
-  LH_GLANCE_RUNNING,    /* the outermost that the main thread is in */
-  LH_GLANCE_ON_STACK,   /* the lowest on the main thread's stack */
-  LH_GLANCE_REGISTERED, /* the first that C code keeps in the registry (luaL_ref) */
-  LH_GLANCE_GLOBAL,     /* one in a global variable */
-  LH_GLANCE_NEWEST      /* the one that was loaded last */
-} lh_glance_at;
-bool lh_glance_source(const lh_peek *peek, const lh_seen_state *seen, lh_glance_at at, char *out,
-                      size_t size);
+typedef enum lh_peek_where {
+  LH_PEEK_RUNNING,    /* the outermost that the main thread is in */
+  LH_PEEK_ON_STACK,   /* the lowest on the main thread's stack */
+  LH_PEEK_REGISTERED, /* the first that C code keeps in the registry (luaL_ref) */
+  LH_PEEK_GLOBAL,     /* one in a global variable */
+  LH_PEEK_NEWEST      /* the one that was loaded last */
+} lh_peek_where;
+bool lh_peek_source(const lh_peek *peek, const lh_seen_state *seen, lh_peek_where at, char *out,
+                    size_t size);
 
 /* Was luaheap loaded into the state? *state_id: the id in its snapshots; 0: it takes none yet. */
-bool lh_glance_luaheap(const lh_peek *peek, const lh_seen_state *seen, uint64_t *state_id);
+bool lh_peek_luaheap(const lh_peek *peek, const lh_seen_state *seen, uint64_t *state_id);
 
 /* An address in the read-only data of the library or program that has this state's Lua: the slot
 ** that all tables without slots share. 0: not found. */
-uint64_t lh_glance_library(const lh_peek *peek, const lh_seen_state *seen);
+uint64_t lh_peek_library(const lh_peek *peek, const lh_seen_state *seen);
 
 /* Are numbers 64-bit integers and doubles, by the table `math`? Other builds look the same. */
-bool lh_glance_numbers(const lh_peek *peek, const lh_seen_state *seen);
+bool lh_peek_numbers(const lh_peek *peek, const lh_seen_state *seen);
 
 #endif

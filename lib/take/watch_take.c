@@ -140,7 +140,7 @@ static void report_cannot_fork(lh_watcher *w, const lh_error *why) {
   report_file(w, w->path, NULL, &error);
 }
 
-static void take(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
+static void take_watched(lh_watcher *w, lua_State *L, bool background, bool or_direct) {
   lh_taken taken;
   lh_error error;
   bool cannot_fork = false;
@@ -168,7 +168,7 @@ void lh_watch_serve(lh_watcher *w, lua_State *L, unsigned wanted, bool backgroun
     lh_watch_free_reserve(w);
   }
   if (wanted & LH_WANT_SIGNALLED) lh_watchers_answer(w);
-  if (wanted & LH_WANT_FILE) take(w, L, background, wanted & LH_WANT_MEMORY);
+  if (wanted & LH_WANT_FILE) take_watched(w, L, background, wanted & LH_WANT_MEMORY);
   if (wanted & LH_WANT_MARK) {
     bool thinned = false;
     (void)lh_mark_period(L, &thinned, NULL);

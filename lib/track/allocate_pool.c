@@ -8,7 +8,7 @@
 
 /* ==== New blocks ==================================================================== */
 
-static inline void *take(lh_recorder *r, size_t bytes) {
+static inline void *take_slot(lh_recorder *r, size_t bytes) {
   return lh_pool_take(r->pool, lh_pool_slot_bytes(bytes));
 }
 
@@ -19,16 +19,17 @@ static inline void *begin_life(void *slot, size_t bytes, lh_life life) {
 
 LH_NOINLINE new_unrecorded(void *data, void *block, size_t tag, size_t bytes) {
   lh_recorder *r = data;
-  void *slot = take(r, bytes);
+  void *slot = take_slot(r, bytes);
   (void)block;
   if (RARE(!slot)) return lh_host_new(r, tag, bytes, 0, false);
   return begin_life(slot, bytes, lh_life_now(r, lh_type_of_tag(tag), 0));
 }
 
 /* In a slot; from the host if the block is too big or the pool cannot grow. */
-static void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, bool is_recorded) {
+static void *new_in_pool(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack,
+                         bool is_recorded) {
   unsigned type = lh_type_of_tag(tag);
-  void *slot = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
+  void *slot = bytes <= LH_POOL_MOST_BYTES ? take_slot(r, bytes) : NULL;
   if (!slot) return lh_host_new(r, tag, bytes, stack, is_recorded);
   lh_life life = is_recorded ? lh_note_new(r, type, stack, bytes) : lh_life_now(r, type, 0);
   return begin_life(slot, bytes, life);
@@ -37,7 +38,7 @@ static void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack, 
 /* Threads, prototypes, blocks that are too big for the pool, and requests of another state. */
 LH_NOINLINE new_special(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
-  return lh_new_special(data, tag, bytes, begin);
+  return lh_new_special(data, tag, bytes, new_in_pool);
 }
 
 LH_NOINLINE new_block(void *data, void *block, size_t tag, size_t bytes) {
@@ -47,7 +48,7 @@ LH_NOINLINE new_block(void *data, void *block, size_t tag, size_t bytes) {
   if (!lh_is_recorded_here(r, bytes)) return new_unrecorded(data, block, tag, bytes);
   unsigned type = lh_type_of_tag(tag);
   lh_stack_id stack = lh_here(r, type, bytes);
-  void *slot = take(r, bytes);
+  void *slot = take_slot(r, bytes);
   if (RARE(!slot)) return lh_host_new(r, tag, bytes, stack, true);
   return begin_life(slot, bytes, lh_note_new(r, type, stack, bytes));
 }
@@ -60,7 +61,7 @@ LH_NOINLINE new_table(void *data, void *block, size_t tag, size_t bytes) {
     return new_unrecorded(data, block, tag, bytes);
   }
   lh_stack_id stack = lh_here_of_table(r, frame);
-  void *slot = take(r, bytes);
+  void *slot = take_slot(r, bytes);
   if (RARE(!slot)) return lh_host_new(r, tag, bytes, stack, true);
   return begin_life(slot, bytes, lh_note_new(r, RAW_TABLE, stack, bytes));
 }
@@ -82,7 +83,7 @@ LH_NOINLINE free_block(void *data, void *block, size_t old_bytes, size_t bytes) 
 /* Moves the block to another slot or out of the pool. NULL: no memory, and nothing changed. */
 static void *move(lh_recorder *r, void *block, lh_slab *slab, size_t bytes) {
   size_t room = slab->slot_bytes - sizeof(lh_life);
-  void *moved = bytes <= LH_POOL_MOST_BYTES ? take(r, bytes) : NULL;
+  void *moved = bytes <= LH_POOL_MOST_BYTES ? take_slot(r, bytes) : NULL;
   if (!moved) moved = lh_host_allocate(r, NULL, 0, bytes);
   if (!moved) return NULL;
   memcpy(moved, block, bytes < room ? bytes : room);

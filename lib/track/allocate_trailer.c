@@ -29,8 +29,8 @@ static inline void begin_address(lh_recorder *r, const void *block) {
   if (RARE(lh_blocks_may_have(r->blocks, block))) (void)lh_blocks_remove(r->blocks, block, &life);
 }
 
-static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack,
-                          bool is_recorded) {
+static inline void *new_with_trailer(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id stack,
+                                     bool is_recorded) {
   lh_life life;
   unsigned type = lh_type_of_tag(tag);
   bool is_too_big = bytes > SIZE_MAX - sizeof life;
@@ -45,7 +45,7 @@ static inline void *begin(lh_recorder *r, size_t tag, size_t bytes, lh_stack_id 
 
 LH_NOINLINE new_special(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
-  return lh_new_special(data, tag, bytes, begin);
+  return lh_new_special(data, tag, bytes, new_with_trailer);
 }
 
 LH_NOINLINE new_block(void *data, void *block, size_t tag, size_t bytes) {
@@ -53,7 +53,7 @@ LH_NOINLINE new_block(void *data, void *block, size_t tag, size_t bytes) {
   if (RARE(lh_is_special(r, tag))) return new_special(data, block, tag, bytes);
   bool is_recorded = lh_is_recorded_here(r, bytes);
   lh_stack_id stack = is_recorded ? lh_here(r, lh_type_of_tag(tag), bytes) : 0;
-  return begin(r, tag, bytes, stack, is_recorded);
+  return new_with_trailer(r, tag, bytes, stack, is_recorded);
 }
 
 LH_NOINLINE new_table(void *data, void *block, size_t tag, size_t bytes) {
@@ -62,9 +62,9 @@ LH_NOINLINE new_table(void *data, void *block, size_t tag, size_t bytes) {
   (void)block;
   if (!lh_is_recorded_here(r, bytes)) {
     if (r->learns) (void)lh_position_learns(r->position, frame);
-    return begin(r, tag, bytes, 0, false);
+    return new_with_trailer(r, tag, bytes, 0, false);
   }
-  return begin(r, tag, bytes, lh_here_of_table(r, frame), true);
+  return new_with_trailer(r, tag, bytes, lh_here_of_table(r, frame), true);
 }
 
 LH_NOINLINE resize_before(void *data, void *block, size_t old_bytes, size_t bytes) {

@@ -24,7 +24,7 @@ static uint32_t index_hash(const void *block) {
   return (uint32_t)(lh_block_hash(block) >> 20);
 }
 
-static uint32_t number_of(const lh_blocks *b, const void *block) {
+static uint32_t slot_number(const lh_blocks *b, const void *block) {
   uint32_t number = 0;
   if (lh_blocks_may_have(b, block))
     LH_INDEX_FIND(number, &b->index, index_hash(block), b->list[number].address == block);
@@ -42,12 +42,12 @@ bool lh_blocks_add(lh_blocks *b, const void *block, lh_life life) {
 }
 
 lh_life *lh_blocks_find(const lh_blocks *b, const void *block) {
-  uint32_t number = number_of(b, block);
+  uint32_t number = slot_number(b, block);
   return number ? &b->list[number].life : NULL;
 }
 
 bool lh_blocks_remove(lh_blocks *b, const void *block, lh_life *life) {
-  uint32_t number = number_of(b, block);
+  uint32_t number = slot_number(b, block);
   if (!number) return false;
   *life = b->list[number].life;
   lh_index_remove(&b->index, index_hash(block), number);
@@ -73,32 +73,32 @@ typedef struct census {
   bool failed; /* no memory */
 } census;
 
-static void add(census *c, const void *block) {
+static void add_old_block(census *c, const void *block) {
   if (!block || c->failed || lh_blocks_find(c->r->blocks, block)) return;
   c->failed = !lh_blocks_add(c->r->blocks, block, (lh_life){0});
 }
 
-static void add_table(census *c, const raw_table *t) {
-  add(c, t->array);
-  if (t->last_free) add(c, t->slots);
+static void add_old_table(census *c, const raw_table *t) {
+  add_old_block(c, t->array);
+  if (t->last_free) add_old_block(c, t->slots);
 }
 
-static void add_proto(census *c, const raw_proto *p) {
-  add(c, p->constants);
-  add(c, p->code);
-  add(c, p->nested);
-  add(c, p->upvalues);
-  add(c, p->line_deltas);
-  add(c, p->lines);
-  add(c, p->locals);
+static void add_old_proto(census *c, const raw_proto *p) {
+  add_old_block(c, p->constants);
+  add_old_block(c, p->code);
+  add_old_block(c, p->nested);
+  add_old_block(c, p->upvalues);
+  add_old_block(c, p->line_deltas);
+  add_old_block(c, p->lines);
+  add_old_block(c, p->locals);
 }
 
-static void add_thread(census *c, const void *thread) {
+static void add_old_thread(census *c, const void *thread) {
   const lh_layout *layout = &c->r->layout;
-  add(c, (const char *)thread - lh_extra_bytes(layout));
-  add(c, raw_stack(layout, thread));
+  add_old_block(c, (const char *)thread - lh_extra_bytes(layout));
+  add_old_block(c, raw_stack(layout, thread));
   const raw_call *call = raw_base_call(layout, thread)->next;
-  for (; call; call = call->next) add(c, call);
+  for (; call; call = call->next) add_old_block(c, call);
 }
 
 static void add_words(census *c, const raw_userdata *u) {
@@ -107,17 +107,17 @@ static void add_words(census *c, const raw_userdata *u) {
   size_t n = u->length / sizeof word;
   for (size_t i = 0; i < n && i < MOST_WORDS; i++) {
     memcpy(&word, content + i * sizeof word, sizeof word);
-    if ((uintptr_t)word % sizeof word == 0) add(c, word);
+    if ((uintptr_t)word % sizeof word == 0) add_old_block(c, word);
   }
 }
 
-static void add_object(census *c, const raw_object *o) {
+static void add_old_object(census *c, const raw_object *o) {
   c->bytes += lh_walk_shallow_bytes(&c->r->layout, c->r->main_thread, o);
-  if (o->type != RAW_THREAD) add(c, o);
+  if (o->type != RAW_THREAD) add_old_block(c, o);
   switch (o->type) {
-    case RAW_TABLE: add_table(c, (const raw_table *)o); break;
-    case RAW_PROTO: add_proto(c, (const raw_proto *)o); break;
-    case RAW_THREAD: add_thread(c, o); break;
+    case RAW_TABLE: add_old_table(c, (const raw_table *)o); break;
+    case RAW_PROTO: add_old_proto(c, (const raw_proto *)o); break;
+    case RAW_THREAD: add_old_thread(c, o); break;
     case RAW_USERDATA: add_words(c, (const raw_userdata *)o); break;
     default: break;
   }
@@ -126,10 +126,10 @@ static void add_object(census *c, const raw_object *o) {
 bool lh_blocks_add_all(lh_recorder *r) {
   census c = {.r = r};
   c.bytes = sizeof(void *) * (uint64_t)RAW_FIELD(r->global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
-  add(&c, RAW_FIELD(r->global, RAW_GLOBAL_STRINGS, const void *));
+  add_old_block(&c, RAW_FIELD(r->global, RAW_GLOBAL_STRINGS, const void *));
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     for (const raw_object *o = raw_list(r->global, list); o && !c.failed; o = o->next)
-      add_object(&c, o);
+      add_old_object(&c, o);
   }
   return !c.failed && c.bytes == lh_gc_bytes(r->global);
 }

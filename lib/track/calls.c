@@ -169,7 +169,7 @@ static uint32_t find_thread(const lh_calls *c, const void *thread) {
   return number;
 }
 
-static uint32_t add_thread(lh_calls *c, const void *thread) {
+static uint32_t add_timed_thread(lh_calls *c, const void *thread) {
   uint32_t number = lh_index_new(&c->thread_index, lh_index_hash((uintptr_t)thread, 0), &c->threads,
                                  &c->thread_capacity, sizeof *c->threads);
   if (number) c->threads[number] = (timed_thread){.thread = thread, .left_ns = c->clock_ns};
@@ -200,7 +200,7 @@ static timed_thread *switch_thread(lh_calls *c, const void *thread) {
     leave_thread(c);
   if (c->current && c->threads[c->current].thread == thread) return &c->threads[c->current];
   uint32_t number = find_thread(c, thread);
-  if (!number) number = add_thread(c, thread);
+  if (!number) number = add_timed_thread(c, thread);
   if (!number) return NULL;
   while (c->threads[number].runs && c->current != number) leave_thread(c);
   if (c->current != number) enter_thread(c, number);

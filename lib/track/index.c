@@ -3,7 +3,7 @@
 */
 #include "index.h"
 
-static void put(lh_index *index, lh_index_slot slot) {
+static void put_slot(lh_index *index, lh_index_slot slot) {
   uint32_t at = slot.hash;
   while (index->slots[at & index->mask].number) at++;
   index->slots[at & index->mask] = slot;
@@ -15,7 +15,7 @@ static bool grow(lh_index *index) {
   bigger.slots = lh_alloc_zeroed((size_t)bigger.mask + 1, sizeof *bigger.slots);
   if (!bigger.slots) return false;
   for (uint32_t i = 0; index->slots && i <= index->mask; i++)
-    if (index->slots[i].number) put(&bigger, index->slots[i]);
+    if (index->slots[i].number) put_slot(&bigger, index->slots[i]);
   lh_free(index->slots);
   index->slots = bigger.slots;
   index->mask = bigger.mask;
@@ -25,7 +25,7 @@ static bool grow(lh_index *index) {
 bool lh_index_add(lh_index *index, uint32_t hash, uint32_t number) {
   bool is_full = !index->slots || (uint64_t)index->n * 3 >= (uint64_t)index->mask * 2;
   if (is_full && !grow(index)) return false;
-  put(index, (lh_index_slot){hash, number});
+  put_slot(index, (lh_index_slot){hash, number});
   index->n++;
   return true;
 }

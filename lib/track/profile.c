@@ -54,14 +54,14 @@ static int check_older(const char *path, lh_error *error) {
 }
 
 /* Hosts close descriptors, and their numbers are used again. */
-static bool is_ours(int fd, const struct stat *status) {
+static bool is_our_file(int fd, const struct stat *status) {
   struct stat now;
   return fd >= 0 && fstat(fd, &now) == 0 && now.st_dev == status->st_dev &&
          now.st_ino == status->st_ino;
 }
 
 static void close_file(lh_profile_file *f) {
-  if (!is_ours(f->file.fd, &f->status)) f->file.fd = -1;
+  if (!is_our_file(f->file.fd, &f->status)) f->file.fd = -1;
   if (f->file.fd >= 0 && f->process_id == getpid()) (void)flock(f->file.fd, LOCK_UN);
   lh_file_close(&f->file);
   f->file = (lh_file){.fd = -1, .folder_fd = -1};
@@ -122,7 +122,7 @@ static size_t file_write(const void *data, size_t n, void *payload) {
   lh_profile_file *f = payload;
   int os_errno = EBADF;
   if (f->error.code != LH_OK) return 0;
-  if (is_ours(f->file.fd, &f->status)) {
+  if (is_our_file(f->file.fd, &f->status)) {
     f->file.failure.os_errno = 0;
     if (lh_file_write(data, n, &f->file) == n) {
       f->bytes += n;
@@ -164,7 +164,7 @@ struct lh_live {
 };
 
 static int make_file(const char *name, struct stat *status) {
-  int fd = lh_move_up(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  int fd = lh_move_descriptor_up(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (fd < 0 || fstat(fd, status) == 0) return fd;
   (void)close(fd);
   return -1;
@@ -180,8 +180,8 @@ static int make_sealed(const char *name, struct stat *status) {
 
 void lh_live_free(lh_live *live) {
   if (!live) return;
-  if (is_ours(live->request_fd, &live->request_status)) (void)close(live->request_fd);
-  if (is_ours(live->profile_fd, &live->profile_status)) (void)close(live->profile_fd);
+  if (is_our_file(live->request_fd, &live->request_status)) (void)close(live->request_fd);
+  if (is_our_file(live->profile_fd, &live->profile_status)) (void)close(live->profile_fd);
   lh_free(live);
 }
 
@@ -209,13 +209,13 @@ static bool live_is_asked(lh_live *live, uint64_t now_ns) {
 static size_t write_file(const void *data, size_t n, void *payload) {
   const int *fd = payload;
   const struct iovec all = {(void *)(uintptr_t)data, n};
-  return lh_write_unharmed(*fd, &all, 1) == (ssize_t)n ? n : 0;
+  return lh_write_no_signal(*fd, &all, 1) == (ssize_t)n ? n : 0;
 }
 
 void lh_live_publish(lh_live *live, const lh_profile_out *out, uint8_t *buffer) {
   struct stat status;
   lh_profile_blocks to;
-  if (!is_ours(live->profile_fd, &live->profile_status)) return;
+  if (!is_our_file(live->profile_fd, &live->profile_status)) return;
   int fd = make_file(LH_LIVE_PROFILE, &status);
   if (fd < 0) return;
   lh_profile_blocks_begin(&to, buffer, write_file, &fd);
@@ -373,7 +373,7 @@ static int begin_events(lh_profile_out *out, lh_error *error) {
   return file_name(out->file, error);
 }
 
-static int begin(lh_profile_out *out, lh_error *error) {
+static int begin_profile(lh_profile_out *out, lh_error *error) {
   const lh_profile_options *options = &out->options;
   if (options->is_aggregate || options->is_live) {
     out->counting = lh_counting_new(out->has_weights);
@@ -393,7 +393,7 @@ int lh_profile_begin(lh_profile_out **result, const lh_profile_options *options,
   out->to.buffer = (uint8_t *)(out + 1);
   out->other_buffer = out->to.buffer + LH_PROFILE_BUFFER;
   take_options(out, options);
-  int code = begin(out, error);
+  int code = begin_profile(out, error);
   if (code != LH_OK) {
     free_out(out);
     *result = NULL;

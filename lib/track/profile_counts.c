@@ -71,7 +71,7 @@ static bool has_room(lh_counting *c, lh_stack_id stack) {
   return true;
 }
 
-static row *add_row(lh_counting *c, lh_stack_id stack, unsigned type) {
+static row *add_count_row(lh_counting *c, lh_stack_id stack, unsigned type) {
   if (!has_room(c, stack)) return NULL;
   uint32_t *link = &c->first[stack];
   while (*link != 0 && c->rows[*link - 1].counts.type < type) link = &c->rows[*link - 1].next;
@@ -88,7 +88,7 @@ static inline row *find_row(lh_counting *c, lh_stack_id stack, unsigned type) {
     if (r->counts.type == type) return r;
     i = r->next;
   }
-  return add_row(c, stack, type);
+  return add_count_row(c, stack, type);
 }
 
 static void see_peak(const lh_counting *c, row *r) {
@@ -161,7 +161,7 @@ bool lh_profile_count_event(lh_profile_out *out, const lh_event *e) {
 
 /* ==== The file ====================================================================== */
 
-static uint8_t *put_row(uint8_t *p, const lh_profile_count *c, unsigned shift) {
+static uint8_t *put_count_row(uint8_t *p, const lh_profile_count *c, unsigned shift) {
   const uint64_t numbers[] = {c->made >> shift,     c->made_bytes >> shift,
                               c->resized >> shift,  c->resized_bytes >> shift,
                               c->replaced >> shift, c->replaced_bytes >> shift,
@@ -189,7 +189,7 @@ static void put_rows(const lh_counting *c, lh_profile_blocks *to) {
     for (uint32_t i = c->first[stack]; i != 0; i = c->rows[i - 1].next) {
       row now = c->rows[i - 1];
       see_peak(c, &now);
-      to->at = put_row(lh_table_room(to, ROW_BYTES), &now.counts, shift);
+      to->at = put_count_row(lh_table_room(to, ROW_BYTES), &now.counts, shift);
     }
   }
   lh_table_end(to);

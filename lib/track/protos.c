@@ -18,7 +18,7 @@ typedef struct text {
   size_t n;
 } text;
 
-static void add(text *t, const char *bytes, size_t n) {
+static void append_bytes(text *t, const char *bytes, size_t n) {
   size_t room = LH_NAME_BYTES - t->n;
   if (n > room) n = room;
   memcpy(t->bytes + t->n, bytes, n);
@@ -26,7 +26,7 @@ static void add(text *t, const char *bytes, size_t n) {
 }
 
 static void add_string(text *t, const raw_string *s) {
-  if (s) add(t, s->contents, raw_string_length(s));
+  if (s) append_bytes(t, s->contents, raw_string_length(s));
 }
 
 /* Reserved words are short strings, marked in `extra`. */
@@ -45,17 +45,17 @@ static bool is_identifier(const raw_string *s) {
 static void add_field(text *t, const char *separator, const raw_string *key) {
   if (!key) return;
   if (is_identifier(key)) {
-    if (t->n > 0) add(t, separator, 1);
+    if (t->n > 0) append_bytes(t, separator, 1);
     add_string(t, key);
     return;
   }
-  add(t, "[\"", 2);
+  append_bytes(t, "[\"", 2);
   for (size_t i = 0; i < raw_string_length(key) && t->n < LH_NAME_BYTES; i++) {
     char c = key->contents[i];
-    if (c == '"' || c == '\\') add(t, "\\", 1);
-    add(t, &c, 1);
+    if (c == '"' || c == '\\') append_bytes(t, "\\", 1);
+    append_bytes(t, &c, 1);
   }
-  add(t, "\"]", 2);
+  append_bytes(t, "\"]", 2);
 }
 
 static bool is_method(const raw_proto *p) {
@@ -260,7 +260,7 @@ void lh_protos_remove(lh_protos *protos, uint32_t number) {
 }
 
 /* Complete: the code ends in a return, and the last function is there (they are made in order). */
-static bool is_whole(const raw_proto *p) {
+static bool is_whole_proto(const raw_proto *p) {
   if (p->n_code <= 0 || !p->code) return false;
   unsigned last = raw_opcode(p->code[p->n_code - 1]);
   bool has_functions = p->n_nested == 0 || (p->nested && p->nested[p->n_nested - 1]);
@@ -332,7 +332,7 @@ void lh_protos_search(lh_protos *protos, const char *global) {
     next = protos->known[i].next;
     bool is_dead = proto->marked & dead_white;
     protos->has_lost |= is_dead && proto->n_nested > 0;
-    if (is_dead || !is_whole(proto)) continue;
+    if (is_dead || !is_whole_proto(proto)) continue;
     unlink_searched(protos, i);
     search_one(protos, proto);
   }

@@ -212,7 +212,7 @@ static bool is_on_known_stack(const lh_running *r, uintptr_t depth) {
   return depth >= r->stack_low && depth < r->stack_high;
 }
 
-static bool is_ours(const lh_running *r, const void *thread) {
+static bool is_our_thread(const lh_running *r, const void *thread) {
   return ((const raw_object *)thread)->type == RAW_THREAD &&
          RAW_FIELD(thread, RAW_THREAD_GLOBAL, const char *) == r->global;
 }
@@ -220,7 +220,7 @@ static bool is_ours(const lh_running *r, const void *thread) {
 /* `sp`: the C stack pointer; 0: not on the OS thread's stack. A protected call below is stale. */
 static bool is_in_call(const lh_running *r, const void *thread, uintptr_t sp) {
   const raw_call *call = RAW_FIELD(thread, RAW_THREAD_CALL, const raw_call *);
-  if (!is_ours(r, thread) || !call || call == raw_base_call(r->layout, thread)) return false;
+  if (!is_our_thread(r, thread) || !call || call == raw_base_call(r->layout, thread)) return false;
   uintptr_t depth = depth_of(r, thread);
   if (depth == UINTPTR_MAX) return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0;
   return depth >= sp || !is_on_known_stack(r, depth);
@@ -253,7 +253,7 @@ static standing standing_of(const lh_running *r, const void *thread, const void 
 /* Follows resumed threads to the running one; NULL: unknown. A thread in coroutine.resume is itself
 ** the running one before the other has begun, after it has ended, and if the resume is refused
 ** because the other already waits. */
-static const void *follow(const lh_running *r, const void *thread, uintptr_t sp) {
+static const void *follow_resumes(const lh_running *r, const void *thread, uintptr_t sp) {
   for (int n = 0; n < MOST_RESUMED && is_in_call(r, thread, sp); n++) {
     const void *resumed = NULL;
     standing s = standing_of(r, thread, &resumed);
@@ -343,13 +343,13 @@ static NO_SANITIZE bool is_alive(const lh_running *r, const void *thread) {
 static const void *find_on_stack(const lh_running *r, uintptr_t sp) {
   found f = search_stack(r);
   for (int i = 0; i < f.n_open; i++) {
-    const void *running = follow(r, f.open[i], sp);
+    const void *running = follow_resumes(r, f.open[i], sp);
     if (running) return running;
   }
   if (!f.is_all || r->misses_some || f.n_open > 1) return NULL;
   const void *open = f.n_open > 0 ? f.open[0] : NULL;
   if (!f.deepest) return open ? open : r->main_thread; /* the host, with no call */
-  const void *resumed, *running = follow(r, f.deepest, sp);
+  const void *resumed, *running = follow_resumes(r, f.deepest, sp);
   if (running) return running;
   if (open) return is_on_stack(r, open, depth_of(r, f.deepest)) ? NULL : open;
   bool is_at_work = standing_of(r, f.deepest, &resumed) == IN_C;
@@ -360,7 +360,7 @@ static const void *find_on_stack(const lh_running *r, uintptr_t sp) {
 ** calls are on that OS thread's stack, and its address here is stale. */
 static bool is_at_work_above(const lh_running *r, const void *thread, uintptr_t place) {
   uintptr_t depth = depth_of(r, thread);
-  if (!is_ours(r, thread)) return false;
+  if (!is_our_thread(r, thread)) return false;
   if (depth == UINTPTR_MAX) return is_in_call(r, thread, 0);
   return depth > place && depth - place < STACK_BYTES;
 }
@@ -412,8 +412,8 @@ const void *lh_running_find(lh_running *r) {
   uintptr_t sp = (uintptr_t)__builtin_frame_address(0);
   bool is_known = is_on_known_stack(r, sp);
   if (!is_known) sp = 0;
-  const void *thread = follow(r, r->thread, sp);
-  if (!thread) thread = follow(r, r->main_thread, sp);
+  const void *thread = follow_resumes(r, r->thread, sp);
+  if (!thread) thread = follow_resumes(r, r->main_thread, sp);
   if (!thread) thread = is_known ? find_on_stack(r, sp) : find_among_all(r);
   if (!thread) return NULL;
   const void *function = function_on_top(r, thread);

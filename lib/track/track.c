@@ -84,7 +84,7 @@ static void forget_at_exit(lh_recorder *r) {
 
 static const char registry_key = 0;
 
-static bool is_ours(lua_Alloc alloc) {
+static bool is_our_alloc(lua_Alloc alloc) {
   return alloc == lh_allocate_in_pool || alloc == lh_allocate_with_trailer ||
          alloc == lh_allocate_by_host;
 }
@@ -92,14 +92,14 @@ static bool is_ours(lua_Alloc alloc) {
 lh_recorder *lh_recorder_of(lua_State *L) {
   void *data;
   lua_Alloc alloc = lh_get_host_alloc(L, &data);
-  if (is_ours(alloc)) return data;
+  if (is_our_alloc(alloc)) return data;
   const lh_handle *h = lh_find_handle(L, &registry_key);
   return h ? h->of : NULL;
 }
 
 static bool is_in_front(const lh_recorder *r) {
   void *data;
-  return is_ours(lh_get_host_alloc(r->main_thread, &data)) && data == r;
+  return is_our_alloc(lh_get_host_alloc(r->main_thread, &data)) && data == r;
 }
 
 /* ==== Making a recorder ============================================================= */
@@ -207,7 +207,7 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
 /* ==== Starting and stopping ========================================================= */
 
 /* Removes our function and the recorder, if our function is in front and no block of ours lives. */
-static void leave(lua_State *L, lh_recorder *r) {
+static void leave_state(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
   bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->index.n == 0;
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
@@ -342,7 +342,7 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error) {
   rc = start(L, r, options, error);
   if (rc == LH_OK) return rc;
   (void)stop_now(L, r, NULL);
-  leave(L, r);
+  leave_state(L, r);
   return rc;
 }
 
@@ -350,7 +350,7 @@ int lh_untrack(lua_State *L, lh_error *error) {
   lh_recorder *r = lh_recorder_of(L);
   if (!r) return LH_OK;
   int rc = stop_now(L, r, error);
-  leave(L, r);
+  leave_state(L, r);
   return rc;
 }
 

@@ -119,7 +119,7 @@ static void hang(graph *g, uint32_t at) {
 }
 
 /* Visits callees before callers: their numbers are greater. */
-static void add_up(graph *g) {
+static void sum_calls(graph *g) {
   for (size_t i = 0; !g->grown && i < g->usage->n; i++)
     add_own(g, g->usage->rows[i].stack, lh_allocated_bytes(&g->usage->rows[i].amounts));
   for (lh_stack_id stack = 0; g->grown && stack <= g->n; stack++)
@@ -164,7 +164,7 @@ static void enter(graph *g, uint32_t number) {
   call->tail_calls += calls->tail_calls;
 }
 
-static void leave(graph *g, uint32_t number) {
+static void leave_node(graph *g, uint32_t number) {
   const node *at = &g->nodes[number];
   g->functions_on_path[at->function]--;
   if (at->call != NO_CALL) g->calls_on_path[at->call]--;
@@ -181,7 +181,7 @@ static void walk(graph *g) {
       at = here->first;
       continue;
     }
-    leave(g, at);
+    leave_node(g, at);
     down = here->next != 0;
     at = down ? here->next : here->caller;
   }
@@ -202,7 +202,7 @@ static void add_blocks(graph *g) {
   }
 }
 
-static bool make_room(graph *g) {
+static bool make_room_for_calls(graph *g) {
   size_t n_functions = g->groups.numbers.n + g->c_names.strings.n, n_calls = g->call_numbers.n;
   lh_usage_calls *out = g->out;
   out->n_functions = n_functions;
@@ -329,8 +329,8 @@ static int find_growth(graph *g, lh_error *error) {
 
 static bool make(graph *g) {
   if (!number_functions(g) || !count_calls(g)) return false;
-  add_up(g);
-  if (!number_calls(g) || !make_room(g)) return false;
+  sum_calls(g);
+  if (!number_calls(g) || !make_room_for_calls(g)) return false;
   walk(g);
   add_unattributed(g);
   add_blocks(g);

@@ -42,7 +42,7 @@ static int compare_entries(const void *left, const void *right) {
          LH_LESS(a->side, b->side);
 }
 
-static void put(lh_usage_change *change, const entry *e) {
+static void put_side(lh_usage_change *change, const entry *e) {
   change->stacks[e->side] = e->group->stack;
   change->allocated_bytes[e->side] = e->group->allocated_bytes;
   change->allocations[e->side] = e->group->allocations;
@@ -52,8 +52,8 @@ static void put(lh_usage_change *change, const entry *e) {
 static void join(joiner *j, entry *a, entry *b) {
   lh_usage_change *change = &j->out[j->n_out++];
   *change = (lh_usage_change){0};
-  put(change, a);
-  if (b) put(change, b);
+  put_side(change, a);
+  if (b) put_side(change, b);
   a->is_joined = true;
   if (b) b->is_joined = true;
 }

@@ -28,7 +28,7 @@ typedef struct grouper {
   lh_map numbers;    /* of groups, by that number, type or stack */
   draft *drafts;
   size_t n, capacity;
-  lh_ages ages;
+  lh_death_ages ages;
   double (*types)[N_TYPES];
   size_t n_types, types_capacity;
 } grouper;
@@ -79,7 +79,7 @@ static bool add_ages(grouper *g, draft *d, const lh_usage_row *row) {
   return true;
 }
 
-static bool add_row(grouper *g, const lh_usage_row *row) {
+static bool add_usage_row(grouper *g, const lh_usage_row *row) {
   double ordered = lh_ordered_bytes(g->usage, g->order, &row->amounts);
   uint32_t number = number_of_row(g, row);
   if (number == LH_NO_NUMBER || (number == g->n && !make_group(g, row))) return false;
@@ -108,7 +108,7 @@ static bool add_rows(grouper *g) {
     return false;
   for (size_t stack = 0; stack <= usage->n_stacks; stack++)
     for (uint32_t at = usage->first[stack]; at != 0; at = usage->rows[at - 1].next)
-      if (!add_row(g, &usage->rows[at - 1])) return false;
+      if (!add_usage_row(g, &usage->rows[at - 1])) return false;
   return true;
 }
 
@@ -139,7 +139,7 @@ static void keep_ordered(grouper *g) {
   if (n > 1) qsort(g->drafts, n, sizeof *g->drafts, compare_drafts);
 }
 
-static lh_usage_group *finish(grouper *g) {
+static lh_usage_group *finish_usage_groups(grouper *g) {
   const lh_sites *sites = lh_profile_sites(g->usage->profile);
   keep_ordered(g);
   lh_usage_group *groups = lh_alloc(g->n + 1, sizeof *groups);
@@ -157,7 +157,7 @@ static lh_usage_group *finish(grouper *g) {
 int lh_usage_groups(const lh_usage *usage, lh_usage_by by, lh_usage_order order,
                     lh_usage_group **out, size_t *n, lh_error *error) {
   grouper g = {.usage = usage, .by = by, .order = order};
-  *out = add_rows(&g) ? finish(&g) : NULL;
+  *out = add_rows(&g) ? finish_usage_groups(&g) : NULL;
   *n = *out ? g.n : 0;
   lh_site_numbers_free(&g.sites);
   lh_map_free(&g.numbers);

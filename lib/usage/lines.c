@@ -46,7 +46,7 @@ typedef struct counter {
 
 /* ==== Moments ======================================================================= */
 
-static int by_bytes(const void *a, const void *b, void *data) {
+static int by_held_bytes(const void *a, const void *b, void *data) {
   const lh_line_held *one = a, *other = b;
   const lh_line *lines = data;
   return LH_MORE(one->bytes, other->bytes)
@@ -57,8 +57,8 @@ static int by_bytes(const void *a, const void *b, void *data) {
 static size_t insert(lh_line_held *list, size_t n, size_t most, const lh_line_held *held,
                      lh_line *lines) {
   size_t at;
-  if (n == most && (n == 0 || by_bytes(&list[n - 1], held, lines) < 0)) return n;
-  LH_LOWER_BOUND(at, n, by_bytes(&list[at], held, lines) < 0);
+  if (n == most && (n == 0 || by_held_bytes(&list[n - 1], held, lines) < 0)) return n;
+  LH_LOWER_BOUND(at, n, by_held_bytes(&list[at], held, lines) < 0);
   if (n < most) n++;
   memmove(&list[at + 1], &list[at], (n - at - 1) * sizeof *list);
   list[at] = *held;
@@ -86,7 +86,7 @@ static bool add_moment(counter *c, uint64_t time_ns, size_t most) {
     else
       kept = insert(list, kept, room, &held, c->keys.lines);
   }
-  if (most == SIZE_MAX) qsort_r(list, kept, sizeof *list, by_bytes, c->keys.lines);
+  if (most == SIZE_MAX) qsort_r(list, kept, sizeof *list, by_held_bytes, c->keys.lines);
   out->moments[out->n_moments++] = (lh_line_moment){time_ns, list, kept, n - kept};
   return true;
 }
@@ -221,7 +221,7 @@ failed:
   return false;
 }
 
-static bool put(counter *c) {
+static bool put_events(counter *c) {
   size_t at = 0;
   bool fine = put_overrides(c);
   for (unsigned kind = LH_EVENT_NEW; fine && kind <= LH_EVENT_FREE; kind++)
@@ -240,7 +240,8 @@ int lh_tally_lines(lh_profile *profile, uint64_t every_ns, lh_line_tally *out, l
   if (!c.of) code = lh_fail_memory(error, "counting by line");
   if (code == 0) code = lh_tally_events(profile, "report by line", see, &c, error);
   if (code == 0) code = c.code;
-  if (code == 0 && (!put(&c) || !add_moment(&c, lh_profile_about(profile)->duration_ns, SIZE_MAX)))
+  if (code == 0 &&
+      (!put_events(&c) || !add_moment(&c, lh_profile_about(profile)->duration_ns, SIZE_MAX)))
     code = lh_fail_memory(error, "counting by line");
   lh_map_free(&c.override_of);
   LH_FREE_ALL(c.of, c.holding, c.overrides, c.keys.of_stack);

@@ -28,7 +28,7 @@ static lh_stack_id caller_of(const tree *t, lh_stack_id stack) {
 }
 
 /* Saturates: a damaged file may have absurd counts. */
-static void add(uint64_t *sum, uint64_t bytes) {
+static void add_saturating(uint64_t *sum, uint64_t bytes) {
   if (__builtin_add_overflow(*sum, bytes, sum)) *sum = UINT64_MAX;
 }
 
@@ -36,18 +36,18 @@ static void subtract(uint64_t *sum, uint64_t bytes) {
   *sum = *sum > bytes ? *sum - bytes : 0;
 }
 
-static void add_up(tree *t, const lh_usage *usage, lh_usage_order order) {
+static void sum_stacks(tree *t, const lh_usage *usage, lh_usage_order order) {
   for (size_t i = 0; i < usage->n; i++) {
     double bytes = lh_ordered_bytes(usage, order, &usage->rows[i].amounts);
     uint64_t whole = bytes > 0x1p63 ? (uint64_t)1 << 63 : bytes > 0 ? (uint64_t)(bytes + 0.5) : 0;
-    add(&t->of[usage->rows[i].stack].self, whole);
+    add_saturating(&t->of[usage->rows[i].stack].self, whole);
   }
   for (uint32_t stack = 0; stack <= t->n; stack++) t->of[stack].total = t->of[stack].self;
   for (lh_stack_id stack = t->n; stack > 0; stack--)
-    add(&t->of[caller_of(t, stack)].total, t->of[stack].total);
+    add_saturating(&t->of[caller_of(t, stack)].total, t->of[stack].total);
 }
 
-static int by_bytes(const void *a, const void *b, void *data) {
+static int by_total_bytes(const void *a, const void *b, void *data) {
   const tree *t = data;
   lh_stack_id one = *(const lh_stack_id *)a, other = *(const lh_stack_id *)b;
   return LH_MORE(t->of[one].total, t->of[other].total) ?: LH_LESS(one, other);
@@ -56,14 +56,14 @@ static int by_bytes(const void *a, const void *b, void *data) {
 static int by_caller(const void *a, const void *b, void *data) {
   const tree *t = data;
   lh_stack_id x = caller_of(t, *(const lh_stack_id *)a), y = caller_of(t, *(const lh_stack_id *)b);
-  return LH_LESS(x, y) ?: by_bytes(a, b, data);
+  return LH_LESS(x, y) ?: by_total_bytes(a, b, data);
 }
 
-static void choose(tree *t, size_t limit) {
+static void choose_stacks(tree *t, size_t limit) {
   size_t n = 0;
   for (lh_stack_id stack = 1; stack <= t->n; stack++)
     if (t->of[stack].total > 0) t->shown[n++] = stack;
-  if (n > 1) qsort_r(t->shown, n, sizeof *t->shown, by_bytes, t);
+  if (n > 1) qsort_r(t->shown, n, sizeof *t->shown, by_total_bytes, t);
   t->n_shown = limit > 0 && limit < n ? limit : n;
   for (size_t i = 0; i < t->n_shown; i++) t->of[t->shown[i]].is_shown = true;
   if (t->n_shown > 1) qsort_r(t->shown, t->n_shown, sizeof *t->shown, by_caller, t);
@@ -107,7 +107,7 @@ static bool push_called(tree *t, lh_stack_id caller, uint32_t depth) {
   return fine;
 }
 
-static bool make_rows(tree *t) {
+static bool make_stack_rows(tree *t) {
   bool fine = true;
   if (t->of[0].self > 0)
     fine = push(t, (lh_usage_stack){
@@ -130,9 +130,9 @@ int lh_usage_stacks(const lh_usage *usage, lh_usage_order order, size_t limit, l
   t.shown = lh_alloc((size_t)t.n + 1, sizeof *t.shown);
   bool fine = t.of && t.shown;
   if (fine) {
-    add_up(&t, usage, order);
-    choose(&t, limit);
-    fine = make_rows(&t);
+    sum_stacks(&t, usage, order);
+    choose_stacks(&t, limit);
+    fine = make_stack_rows(&t);
   }
   LH_FREE_ALL(t.of, t.shown, t.pile, fine ? NULL : t.rows);
   *out = fine ? t.rows : NULL;

@@ -120,7 +120,7 @@ static bool see_type(const lh_event *event, void *data) {
   return true;
 }
 
-static void put(const type_counter *c, lh_type_tally *out) {
+static void put_type_tally(const type_counter *c, lh_type_tally *out) {
   *out = (lh_type_tally){.made = lh_sum_of(&c->made),
                          .made_bytes = lh_sum_of(&c->made_bytes),
                          .resized = lh_sum_of(&c->resized),
@@ -135,7 +135,7 @@ static void put(const type_counter *c, lh_type_tally *out) {
 int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error) {
   type_counter c = {0};
   int code = lh_tally_events(profile, "report by type", see_type, &c, error);
-  put(&c, out);
+  put_type_tally(&c, out);
   return code;
 }
 

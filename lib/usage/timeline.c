@@ -95,7 +95,7 @@ static void note_peak(counter *c, uint64_t time_ns) {
   for (size_t i = 0; i < out->n_sites; i++) out->sites[i].peak_bytes = lh_sum_of(&c->slots[i]);
 }
 
-static lh_sum *sum_of(counter *c, lh_stack_id stack) {
+static lh_sum *sum_of_stack(counter *c, lh_stack_id stack) {
   return &c->slots[c->of[c->keys.of_stack[stack]].slot];
 }
 
@@ -103,12 +103,12 @@ static bool see_moments(const lh_event *event, void *data) {
   counter *c = data;
   pass_time(c, event->time_ns);
   if (event->kind != LH_EVENT_NEW) {
-    lh_sum *from = event->old_stack != 0 ? sum_of(c, event->old_stack) : &c->old;
+    lh_sum *from = event->old_stack != 0 ? sum_of_stack(c, event->old_stack) : &c->old;
     lh_sum_subtract(from, event->old_bytes, event->weight);
     lh_sum_subtract(&c->heap, event->old_bytes, event->weight);
   }
   if (event->kind != LH_EVENT_FREE) {
-    lh_sum_add(sum_of(c, event->stack), event->bytes, event->weight);
+    lh_sum_add(sum_of_stack(c, event->stack), event->bytes, event->weight);
     lh_sum_add(&c->heap, event->bytes, event->weight);
   }
   uint64_t heap = lh_sum_of(&c->heap);
@@ -117,7 +117,7 @@ static bool see_moments(const lh_event *event, void *data) {
   return true;
 }
 
-static bool make_room(lh_timeline *out, size_t n_moments) {
+static bool make_room_for_moments(lh_timeline *out, size_t n_moments) {
   out->n_moments = n_moments;
   out->heap_bytes = lh_alloc_zeroed(n_moments, sizeof *out->heap_bytes);
   out->old_bytes = lh_alloc_zeroed(n_moments, sizeof *out->old_bytes);
@@ -134,7 +134,7 @@ static int fill(counter *c, lh_profile *profile, size_t n_moments, lh_error *err
   lh_timeline *out = c->out;
   uint64_t end_ns = info->duration_ns > c->last_ns ? info->duration_ns : c->last_ns;
   if (end_ns < n_moments) n_moments = end_ns > 0 ? (size_t)end_ns : 1;
-  if (!make_room(out, n_moments)) return lh_fail_memory(error, "counting over time");
+  if (!make_room_for_moments(out, n_moments)) return lh_fail_memory(error, "counting over time");
   out->interval_ns = end_ns / n_moments + (end_ns % n_moments > 0);
   c->old.whole = c->heap.whole = info->start_bytes;
   note_moment(c);

@@ -105,7 +105,7 @@ void lh_add_deaths(double *to, const lh_amounts *from) {
   for (size_t i = 0; from->deaths && i < LH_PROFILE_AGES; i++) to[i] += from->deaths[i];
 }
 
-double *lh_ages_at(lh_ages *ages, uint32_t *number) {
+double *lh_ages_at(lh_death_ages *ages, uint32_t *number) {
   const size_t bytes = LH_PROFILE_AGES * sizeof *ages->list;
   if (*number == 0) {
     if (!lh_grow(&ages->list, ages->n, &ages->capacity, bytes)) return NULL;
@@ -117,7 +117,7 @@ double *lh_ages_at(lh_ages *ages, uint32_t *number) {
 
 /* ==== Rows =========================================================================== */
 
-static lh_usage_row *row_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
+static lh_usage_row *usage_row_of(lh_usage *usage, lh_stack_id stack, uint8_t type) {
   uint32_t *first = &usage->first[stack <= usage->n_stacks ? stack : 0];
   for (uint32_t at = *first; at != 0; at = usage->rows[at - 1].next)
     if (usage->rows[at - 1].type == type) return &usage->rows[at - 1];
@@ -260,8 +260,8 @@ typedef struct counter {
 
 typedef void add_event(lh_amounts *amounts, const lh_event *event);
 
-static void add(counter *c, lh_stack_id stack, const lh_event *event, add_event *adds) {
-  lh_usage_row *row = row_of(c->usage, stack, event->type);
+static void add_event_to(counter *c, lh_stack_id stack, const lh_event *event, add_event *adds) {
+  lh_usage_row *row = usage_row_of(c->usage, stack, event->type);
   c->failed |= !row;
   if (row) adds(&row->amounts, event);
   if (!row || adds != add_freed) return;
@@ -275,14 +275,14 @@ static void count_allocated(counter *c, const lh_event *event) {
   double bytes = event->weight * (double)event->bytes;
   c->heap_by_bytes += c->window.heap_bytes * bytes;
   c->allocated_bytes += bytes;
-  add(c, event->stack, event, event->kind == LH_EVENT_NEW ? add_made : add_resized);
+  add_event_to(c, event->stack, event, event->kind == LH_EVENT_NEW ? add_made : add_resized);
 }
 
 /* A RESIZE or FREE of a block born in the interval. A resized block keeps its age. */
 static void count_watched(counter *c, const lh_event *event) {
   bool is_resized = event->kind == LH_EVENT_RESIZE;
   if (is_resized) count_allocated(c, event);
-  add(c, event->old_stack, event, is_resized ? add_replaced : add_freed);
+  add_event_to(c, event->old_stack, event, is_resized ? add_replaced : add_freed);
 }
 
 /* A RESIZE or FREE of an older block. */
@@ -290,7 +290,7 @@ static void count_older(counter *c, const lh_event *event) {
   lh_usage_totals *totals = &c->usage->totals;
   if (event->kind == LH_EVENT_RESIZE && !c->window.has_ended) {
     count_allocated(c, event);
-    add(c, event->stack, event, add_older);
+    add_event_to(c, event->stack, event, add_older);
   } else if (event->kind == LH_EVENT_FREE && event->old_stack == 0) {
     totals->old_freed_bytes += event->old_bytes;
   }
@@ -310,7 +310,7 @@ static void note_moments(counter *c, const lh_event *event, bool had_begun, bool
   totals->heap_bytes = w->heap_bytes > 0 ? (uint64_t)w->heap_bytes : 0;
 }
 
-static bool count(const lh_event *event, void *data) {
+static bool count_event(const lh_event *event, void *data) {
   counter *c = data;
   window *w = &c->window;
   bool had_begun = w->has_begun, had_ended = w->has_ended;
@@ -338,7 +338,7 @@ static int replay(lh_usage *usage, lh_error *error) {
   totals->heap_bytes = (uint64_t)c.window.heap_bytes;
   if (usage->query.peak) code = lh_profile_replay(usage->profile, find_peak, &p, error);
   c.peak_events = p.events;
-  if (code == LH_OK) code = lh_profile_replay(usage->profile, count, &c, error);
+  if (code == LH_OK) code = lh_profile_replay(usage->profile, count_event, &c, error);
   if (code == LH_OK && c.failed) code = lh_fail_memory(error, "counting what was allocated");
   if (!c.window.has_begun) totals->since_ns = c.window.duration_ns;
   usage->is_begun = c.window.has_begun || c.window.has_ended;
@@ -381,7 +381,7 @@ static lh_amounts counts_in(const lh_profile_count *from, double deaths[LH_PROFI
 }
 
 static bool add_counts(lh_usage *usage, const lh_profile_count *from, const lh_amounts *amounts) {
-  lh_usage_row *row = row_of(usage, from->stack, from->type);
+  lh_usage_row *row = usage_row_of(usage, from->stack, from->type);
   if (!row) return false;
   lh_add_amounts(&row->amounts, amounts);
   if (!amounts->deaths) return true;
@@ -428,7 +428,7 @@ static void finish_rows(lh_usage *usage) {
   }
 }
 
-static void add_up(lh_usage *usage) {
+static void sum_rows(lh_usage *usage) {
   const lh_sites *sites = lh_profile_sites(usage->profile);
   lh_usage_totals *totals = &usage->totals;
   double unattributed = 0, deaths[LH_PROFILE_AGES] = {0};
@@ -457,7 +457,7 @@ int lh_usage_new(lh_usage **out, lh_profile *profile, const lh_usage_query *quer
   }
   if (code == LH_OK) {
     finish_rows(usage);
-    add_up(usage);
+    sum_rows(usage);
     return LH_OK;
   }
   lh_usage_free(usage);
@@ -513,7 +513,7 @@ lh_profile *lh_usage_profile(const lh_usage *usage) {
   return usage->profile;
 }
 
-const lh_usage_query *lh_usage_asked(const lh_usage *usage) {
+const lh_usage_query *lh_usage_get_query(const lh_usage *usage) {
   return &usage->query;
 }
 

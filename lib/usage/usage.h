@@ -34,10 +34,10 @@ typedef struct lh_amounts {
 } lh_amounts;
 
 /* Arrays of LH_PROFILE_AGES sums, for the few rows that have any. They move when one is added. */
-typedef struct lh_ages {
+typedef struct lh_death_ages {
   double *list;
   size_t n, capacity;
-} lh_ages;
+} lh_death_ages;
 
 typedef struct lh_usage_row {
   lh_stack_id stack; /* 0: unattributed */
@@ -54,7 +54,7 @@ struct lh_usage {
   uint32_t *first; /* of each stack: 1 + index of its newest row; 0: none */
   lh_usage_row *rows;
   size_t n, capacity;
-  lh_ages ages;
+  lh_death_ages ages;
   lh_usage_totals totals;
   bool is_begun; /* the replay reached the beginning or the end of the interval */
   /* Bytes allocated before the end of the replay, before the interval, and before its end. */
@@ -73,7 +73,7 @@ void lh_add_amounts(lh_amounts *to, const lh_amounts *from);
 void lh_add_deaths(double *to, const lh_amounts *from);
 
 /* The sums of *number (lh_usage_row.ages); adds an array if *number is 0. NULL: out of memory. */
-double *lh_ages_at(lh_ages *ages, uint32_t *number);
+double *lh_ages_at(lh_death_ages *ages, uint32_t *number);
 
 /* ==== Events in their order: lines.c, timeline.c, tally.c ============================ */
 

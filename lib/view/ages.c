@@ -379,14 +379,15 @@ static void tally(drawing *d, uint64_t since, uint64_t until) {
 }
 
 /* A label may be a layer, unless it is the shared one of classes or places of a type. */
-static bool is_told(const lh_labels *labels, uint32_t label) {
+static bool may_be_layer(const lh_labels *labels, uint32_t label) {
   return labels->by == LH_AGES_OF_TYPES || label < labels->n;
 }
 
 static void rank_labels(drawing *d) {
   const lh_labels *labels = &d->chunks->labels;
   for (uint32_t label = 0; label < label_count(labels); label++)
-    if (is_told(labels, label) && tally_of(d, label)->objects > 0) d->ranked[d->n_ranked++] = label;
+    if (may_be_layer(labels, label) && tally_of(d, label)->objects > 0)
+      d->ranked[d->n_ranked++] = label;
   if (d->n_ranked > 1) qsort_r(d->ranked, d->n_ranked, sizeof *d->ranked, compare_labels, d);
 }
 
@@ -414,7 +415,7 @@ static void choose_layers(drawing *d) {
   }
   out->layers[n].n_others = d->n_ranked - n;
   for (uint32_t label = labels->n; label < label_count(labels); label++) {
-    if (is_told(labels, label) || tally_of(d, label)->objects == 0) continue;
+    if (may_be_layer(labels, label) || tally_of(d, label)->objects == 0) continue;
     out->layers[n].n_others += labels->n_unlabelled;
     break;
   }
@@ -439,7 +440,7 @@ static lh_interval within(lh_interval interval, uint64_t n_positions) {
   return interval;
 }
 
-static bool begin(drawing *d, const lh_age_chart_query *query) {
+static bool begin_drawing(drawing *d, const lh_age_chart_query *query) {
   lh_age_chart *out = d->out;
   size_t n_labels = label_count(&d->chunks->labels);
   out->interval = within(query->interval, d->chunks->n_positions);
@@ -483,7 +484,7 @@ int lh_find_age_chart(lh_snapshot *snapshot, const lh_age_chart_query *query, lh
   if (code != LH_OK) return code;
   out->aged = d.chunks->aged[query->garbage];
   out->ageless = d.chunks->ageless[query->garbage];
-  bool ok = begin(&d, query) && make_layers(&d, query);
+  bool ok = begin_drawing(&d, query) && make_layers(&d, query);
   for (size_t i = 0; ok && i < out->n_bins; i++) fill_bin(&d, i);
   if (ok && out->layers[out->n_layers - 1].all.objects == 0) out->n_layers--;
   LH_FREE_ALL(d.tallies, d.layer_of, d.ranked);

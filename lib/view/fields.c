@@ -93,7 +93,7 @@ static void look_into_upvalue(const lh_snapshot *s, lh_object_field *f) {
   f->value = upvalue.as.upvalue.value;
 }
 
-static bool next_edge(field_scan *c, lh_object_field *f) {
+static bool next_edge_field(field_scan *c, lh_object_field *f) {
   if (!lh_edges_next(&c->it, &f->edge)) return false;
   f->value = object_value(f->edge.target);
   if (f->edge.kind == LH_EDGE_UPVALUE) look_into_upvalue(c->snapshot, f);
@@ -122,7 +122,7 @@ static bool next_ephemeron(field_scan *c, lh_object_field *f) {
 
 static bool next_of_part(field_scan *c, lh_object_field *f) {
   switch (c->part) {
-    case AT_EDGES: return next_edge(c, f);
+    case AT_EDGES: return next_edge_field(c, f);
     case AT_ENTRIES: return next_entry(c, f);
     case AT_VALUES: return next_value(c, f);
     case AT_CONTENT: return next_content(c, f);
@@ -236,7 +236,8 @@ static field_row rank_key(const lh_snapshot *s, const lh_edge *edge) {
   return row_with(ROW_NOTHING, (uint64_t)edge->kind << 32 | edge->ordinal);
 }
 
-static field_row row_of(const lh_snapshot *s, lh_field_order order, const lh_object_field *f) {
+static field_row field_row_of(const lh_snapshot *s, lh_field_order order,
+                              const lh_object_field *f) {
   field_row row = row_with(ROW_INTEGER, f->number);
   lh_id id = f->value.kind == LH_VALUE_OBJECT ? f->value.as.object : LH_NO_OBJECT;
   switch (order) {
@@ -251,7 +252,7 @@ static field_row row_of(const lh_snapshot *s, lh_field_order order, const lh_obj
 }
 
 /* Eight bytes from index `from`, big-endian: compare like the string. */
-static uint64_t bytes_of(const lh_snapshot *s, lh_id string, size_t from) {
+static uint64_t string_bytes(const lh_snapshot *s, lh_id string, size_t from) {
   const char *bytes;
   size_t n;
   uint64_t rank = 0;
@@ -279,7 +280,7 @@ static void rank_strings(const lh_snapshot *s, field_rows *rows) {
   }
   for (size_t i = 0; first && i < rows->n; i++)
     if (kind_of(&rows->rows[i]) == ROW_STRING)
-      rows->rows[i].rank = bytes_of(s, rows->rows[i].what, n);
+      rows->rows[i].rank = string_bytes(s, rows->rows[i].what, n);
 }
 
 /* ==== The filter ===================================================================== */
@@ -332,14 +333,14 @@ static bool is_left(filtering *c, const lh_object_field *f) {
   return text_has(c) || value_has(c, f->value);
 }
 
-static void free_rows(field_rows *rows) {
+static void free_field_rows(field_rows *rows) {
   LH_FREE_ALL(rows->filter, rows->rows);
   *rows = (field_rows){0};
 }
 
 /* The unsorted fields that match. False: out of memory, *out is then empty. */
-static bool make_rows(const lh_snapshot *snapshot, lh_id id, uint64_t n,
-                      const lh_field_query *query, field_rows *out) {
+static bool make_field_rows(const lh_snapshot *snapshot, lh_id id, uint64_t n,
+                            const lh_field_query *query, field_rows *out) {
   const char *filter = filter_of(query);
   filtering c = {snapshot, filter, filter ? strlen(filter) : 0, NULL, {0}};
   field_scan scan;
@@ -351,13 +352,14 @@ static bool make_rows(const lh_snapshot *snapshot, lh_id id, uint64_t n,
   bool ok = out->rows && (!filter || (c.class_has && out->filter));
   begin_scan(snapshot, id, &scan);
   while (ok && scan_next(&scan, &field)) {
-    if (!filter || is_left(&c, &field)) out->rows[out->n++] = row_of(snapshot, out->order, &field);
+    if (!filter || is_left(&c, &field))
+      out->rows[out->n++] = field_row_of(snapshot, out->order, &field);
     ok = !c.text.failed;
   }
   lh_free(c.class_has);
   lh_text_free(&c.text);
   if (ok) rank_strings(snapshot, out);
-  if (!ok) free_rows(out);
+  if (!ok) free_field_rows(out);
   return ok;
 }
 
@@ -393,7 +395,7 @@ typedef struct sorting {
   bool is_descending;
 } sorting;
 
-static int compare_rows(const void *left, const void *right, void *payload) {
+static int compare_field_rows(const void *left, const void *right, void *payload) {
   const sorting *by = payload;
   const field_row *a = left, *b = right;
   int order = compare_values(by->snapshot, a, b);
@@ -405,7 +407,7 @@ static void sort_rows(const lh_snapshot *snapshot, field_rows *rows) {
   sorting by = {snapshot, rows->is_descending};
   bool is_sorted = rows->order == LH_FIELDS_AS_THEY_ARE && !rows->is_descending;
   if (rows->n > 1 && !is_sorted)
-    qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &by);
+    qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_field_rows, &by);
 }
 
 /* ==== Pages ========================================================================== */
@@ -423,7 +425,7 @@ struct lh_field_list {
 
 static void free_list(lh_field_list *list) {
   lh_free(list->saved);
-  free_rows(&list->rows);
+  free_field_rows(&list->rows);
   lh_free(list);
 }
 
@@ -470,8 +472,8 @@ static bool find_rows(const lh_snapshot *snapshot, lh_field_list *list,
   field_rows *rows = &list->rows;
   bool is_same_order = rows->order == query->order && rows->is_descending == query->is_descending;
   if (list->has_rows && is_same_order && is_filter(rows->filter, filter)) return true;
-  free_rows(rows);
-  list->has_rows = make_rows(snapshot, list->id, list->n, query, rows);
+  free_field_rows(rows);
+  list->has_rows = make_field_rows(snapshot, list->id, list->n, query, rows);
   if (list->has_rows) sort_rows(snapshot, rows);
   return list->has_rows;
 }

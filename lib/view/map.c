@@ -256,7 +256,7 @@ static size_t join_regions(lh_region *regions, size_t n, uint64_t least_hole) {
   return left;
 }
 
-static uint64_t sum_of(const uint64_t bytes[LH_TYPE_COUNT]) {
+static uint64_t sum_of_types(const uint64_t bytes[LH_TYPE_COUNT]) {
   uint64_t sum = 0;
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++) sum += bytes[t];
   return sum;
@@ -269,7 +269,7 @@ static void count_regions(const lh_snapshot *s, lh_memory_map *map) {
     if (i > 0) r->hole_bytes = r->from - r[-1].to;
     uint32_t first = bytes_before(s, r->from, before), end = bytes_before(s, r->to, behind);
     r->objects = end - first;
-    r->bytes = sum_of(behind) - sum_of(before);
+    r->bytes = sum_of_types(behind) - sum_of_types(before);
   }
 }
 
@@ -357,19 +357,19 @@ static void fill_cells(const lh_snapshot *s, lh_memory_map *map, uint64_t first,
 static void fill_bytes(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
                        const uint64_t behind[LH_TYPE_COUNT]) {
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++) cell->bytes[t] = behind[t] - before[t];
-  cell->bytes[LH_TYPE_ROOT] = sum_of(cell->bytes);
+  cell->bytes[LH_TYPE_ROOT] = sum_of_types(cell->bytes);
   cell->new_bytes = behind[LH_TYPE_ROOT] - before[LH_TYPE_ROOT];
 }
 
 /* The bytes of the older snapshot that are not in the kept ones were freed. */
-static void fill_gone(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
-                      const uint64_t behind[LH_TYPE_COUNT]) {
-  uint64_t had = sum_of(behind) - sum_of(before);
+static void fill_freed(lh_map_cell *cell, const uint64_t before[LH_TYPE_COUNT],
+                       const uint64_t behind[LH_TYPE_COUNT]) {
+  uint64_t had = sum_of_types(behind) - sum_of_types(before);
   uint64_t kept = cell->bytes[LH_TYPE_ROOT] - cell->new_bytes;
   cell->gone_bytes = had > kept ? had - kept : 0;
 }
 
-static void add_up(lh_memory_map *map) {
+static void sum_cells(lh_memory_map *map) {
   for (size_t i = 0; i < map->n_cells; i++) {
     const lh_map_cell *cell = &map->cells[i];
     for (lh_type t = LH_TYPE_ROOT; t < LH_TYPE_COUNT; t++) map->sum.bytes[t] += cell->bytes[t];
@@ -407,8 +407,8 @@ static int make_cells(lh_snapshot *s, const lh_map_query *query, lh_memory_map *
   map->to = address_at(&w, end_of_cell(last, map->cell_bytes, whole) - 1) + 1;
   fill_cells(s, map, first, whole, fill_bytes);
   if (query->before && is_of_state(s, query->before))
-    fill_cells(query->before, map, first, whole, fill_gone);
-  add_up(map);
+    fill_cells(query->before, map, first, whole, fill_freed);
+  sum_cells(map);
   return list_objects(s, map, query->most_objects, error);
 }
 

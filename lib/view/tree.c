@@ -176,7 +176,7 @@ typedef struct taking {
   below_vertex *below;
 } taking;
 
-static bool take(const taking *t, uint32_t vertex) {
+static bool take_below(const taking *t, uint32_t vertex) {
   uint64_t bytes = vertex_bytes(t->tree, vertex);
   lh_ranking *best = &t->below->best;
   t->below->n++;
@@ -201,7 +201,7 @@ static bool take_children(const taking *t, lh_id id) {
   const lh_tree *tree = t->tree->dominators;
   bool ok = true;
   for (uint32_t p = lh_first_child(tree, id); ok && p < lh_end_of(tree, id); p = tree->end[p])
-    ok = take(t, tree->order[p]);
+    ok = take_below(t, tree->order[p]);
   return ok;
 }
 
@@ -218,7 +218,7 @@ static bool take_objects(const taking *t, lh_id id) {
     uint32_t end = lh_end_of(dominators, at);
     for (uint32_t p = lh_first_child(dominators, at); ok && p < end; p = dominators->end[p]) {
       lh_id child = dominators->order[p];
-      ok = is_element(tree, child, top) ? push(t->below, &n, child) : take(t, child);
+      ok = is_element(tree, child, top) ? push(t->below, &n, child) : take_below(t, child);
     }
   }
   return ok;
@@ -228,14 +228,14 @@ static bool take_groups(const taking *t, uint32_t vertex) {
   const lh_group_tree *groups = t->tree->groups;
   bool ok = true;
   for (uint32_t i = groups->first[vertex]; ok && i < groups->first[vertex + 1]; i++)
-    ok = take(t, groups->below[i]);
+    ok = take_below(t, groups->below[i]);
   return ok;
 }
 
 static bool take_modules(const taking *t) {
   const lh_modules *modules = &t->tree->trees->modules;
   bool ok = true;
-  for (size_t i = 0; ok && i < modules->n; i++) ok = take(t, modules->list[i].id);
+  for (size_t i = 0; ok && i < modules->n; i++) ok = take_below(t, modules->list[i].id);
   return ok;
 }
 
@@ -333,7 +333,7 @@ static void add_tally(tally *sum, const tally *more) {
   sum->before_bytes += more->before_bytes;
 }
 
-static bool show(picking *p, uint32_t vertex, uint32_t above) {
+static bool show_vertex(picking *p, uint32_t vertex, uint32_t above) {
   if (!lh_grow(&p->list, p->n, &p->capacity, sizeof *p->list)) return false;
   uint32_t at = (uint32_t)p->n++;
   shown *s = &p->list[at], *up = &p->list[above];
@@ -354,7 +354,7 @@ static bool show_biggest(picking *p) {
   while (p->next.n > 0 && (p->query->limit == 0 || p->n <= p->query->limit)) {
     uint32_t above = lh_rank_take(&p->next).what;
     uint32_t vertex = p->waiting[p->list[above].next++].what, at = (uint32_t)p->n;
-    if (!show(p, vertex, above) || !put_next(p, above) || !open_tile(p, at)) return false;
+    if (!show_vertex(p, vertex, above) || !put_next(p, above) || !open_tile(p, at)) return false;
   }
   return true;
 }
@@ -366,7 +366,7 @@ static bool show_single(picking *p) {
     shown *s = &p->list[i];
     if (s->n_shown == 0 || s->n_below - s->n_shown != 1 || s->next == s->end) continue;
     if (p->waiting[s->next].key == 0) continue;
-    if (!show(p, p->waiting[s->next].what, i)) return false;
+    if (!show_vertex(p, p->waiting[s->next].what, i)) return false;
   }
   return true;
 }
@@ -440,8 +440,8 @@ static bool add_tiles(picking *p) {
 static bool pick_tiles(const asked_tree *tree, uint32_t top, const lh_tiles_query *query,
                        lh_tiles *out) {
   picking p = {.tree = tree, .query = query, .out = out};
-  bool ok =
-      show(&p, top, 0) && open_tile(&p, 0) && show_biggest(&p) && show_single(&p) && add_tiles(&p);
+  bool ok = show_vertex(&p, top, 0) && open_tile(&p, 0) && show_biggest(&p) && show_single(&p) &&
+            add_tiles(&p);
   LH_FREE_ALL(p.list, p.waiting);
   lh_ranking_free(&p.next);
   lh_ranking_free(&p.below.best);

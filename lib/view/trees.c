@@ -146,7 +146,7 @@ static uint32_t group_below(grouping *g, uint32_t above, uint32_t what) {
   return below ? *below : LH_NO_NUMBER;
 }
 
-static bool add_object(grouping *g, lh_id id) {
+static bool add_to_group(grouping *g, lh_id id) {
   lh_group_tree *t = g->tree;
   const lh_snapshot *s = g->snapshot;
   lh_id top = g->lists->top[id], told = top == id ? stands_for(g, id) : top;
@@ -168,7 +168,7 @@ static bool add_objects(grouping *g) {
   uint32_t n;
   lh_id *order = lh_sort_by_distance(g->snapshot->n, g->snapshot->distance, &n);
   bool ok = order != NULL;
-  for (uint32_t i = 1; ok && i < n; i++) ok = add_object(g, order[i]);
+  for (uint32_t i = 1; ok && i < n; i++) ok = add_to_group(g, order[i]);
   lh_free(order);
   return ok;
 }
@@ -200,7 +200,7 @@ static bool make_places(grouping *g) {
 }
 
 static void settle_places(lh_places *places) {
-  LH_FREE_ALL(places->met.list, places->of_spot);
+  LH_FREE_ALL(places->seen_keys.list, places->of_spot);
   lh_map_free(&places->by_at);
   *places = (lh_places){.texts = places->texts, .list = places->list, .n = places->n};
 }

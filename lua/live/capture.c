@@ -147,14 +147,14 @@ int hl_argument(lua_State *L, int i) {
   return is_fresh(L) ? i : i + 1;
 }
 
-int hl_no(lua_State *L, const char *message) {
+int hl_push_failure(lua_State *L, const char *message) {
   lua_pushnil(L);
   lua_pushstring(L, message);
   return 2;
 }
 
 /* Index 1: the task; index 2: the capture. */
-static int answer(lua_State *L) {
+static int answer_task(lua_State *L) {
   hl_task *t = lua_touserdata(L, 1);
   if (!t->capture->reader) open_capture(L, t->capture);
   t->capture->reader->holds++;
@@ -166,10 +166,10 @@ static int answer(lua_State *L) {
 }
 
 /* Runs the body with the capture that is at index 1. */
-static int run(lua_State *L, hl_task *t) {
+static int run_task(lua_State *L, hl_task *t) {
   hl_capture *c = t->capture;
   int n = lua_gettop(L);
-  lua_pushcfunction(L, answer);
+  lua_pushcfunction(L, answer_task);
   lua_pushlightuserdata(L, t);
   for (int i = 1; i <= n; i++) lua_pushvalue(L, i);
   c->holds++;
@@ -193,7 +193,7 @@ int hl_ask(lua_State *L, hl_task *t, hl_body body) {
   } else {
     t->capture = check_capture(L, 1);
   }
-  return run(L, t);
+  return run_task(L, t);
 }
 
 /* ==== Captures that last ============================================================= */
@@ -209,7 +209,7 @@ static int capture(lua_State *L) {
   hl_task t = {.body = do_nothing};
   lua_settop(L, 0);
   t.capture = push_capture(L);
-  (void)run(L, &t);
+  (void)run_task(L, &t);
   lua_settop(L, 1);
   return 1;
 }

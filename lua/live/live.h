@@ -91,7 +91,7 @@ int hl_argument(lua_State *L, int i);
 enum { HL_SUBJECT = 2 };
 int hl_ask(lua_State *L, hl_task *task, hl_body body);
 
-int hl_no(lua_State *L, const char *message); /* pushes nil and the message, returns 2 */
+int hl_push_failure(lua_State *L, const char *message); /* pushes nil and the message, returns 2 */
 
 /* The snapshot, analysed and classified when that is first needed (a fresh capture anew for another
 ** scope). hl_opened: without an analysis. */

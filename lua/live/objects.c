@@ -25,7 +25,7 @@ struct hl_rows {
   int list; /* the stack index of a table of the rows */
 };
 
-static void free_rows(void *content) {
+static void free_object_rows(void *content) {
   free(((hl_rows *)content)->ids);
 }
 
@@ -41,7 +41,7 @@ static void add_id(lua_State *L, hl_rows *rows, lh_id id) {
 }
 
 hl_rows *hl_new_rows(lua_State *L) {
-  hl_rows *rows = hr_hold(L, 0, sizeof *rows, free_rows);
+  hl_rows *rows = hr_hold(L, 0, sizeof *rows, free_object_rows);
   lua_newtable(L);
   rows->list = lua_gettop(L);
   return rows;
@@ -54,7 +54,7 @@ void hl_push_row(lua_State *L, const hl_task *t, lh_snapshot *s, hl_rows *rows, 
     luaL_error(L, "the program has removed '%s' from the registry", row_kind);
   lua_setmetatable(L, -2);
   if (id == LH_NO_OBJECT) return;
-  hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_thing){.id = id});
+  hr_set_facts(L, t->capture->reader, s, &lh_row_facts, &(lh_fact_row){.id = id});
   if (id == LH_ROOT) return;
   add_id(L, rows, id);
   lua_pushvalue(L, -1);
@@ -81,7 +81,7 @@ void hl_set_objects(lua_State *L, const hl_task *t, const hl_rows *rows) {
   size_t n = 0;
   lh_error error;
   luaL_argcheck(L, rows->n <= INT32_MAX, 1, "too many objects");
-  hl_rows *all = hr_hold(L, 0, sizeof *all, free_rows);
+  hl_rows *all = hr_hold(L, 0, sizeof *all, free_object_rows);
   int hold = lua_gettop(L);
   for (size_t i = 0; i < rows->n; i++) add_id(L, all, rows->ids[i]);
   if (all->n > 0) qsort(all->ids, all->n, sizeof *all->ids, compare_ids);
@@ -152,11 +152,11 @@ static int object_body(lua_State *L, hl_task *t) {
   lh_found found;
   if (lua_type(L, 2) == LUA_TSTRING) {
     int code = lh_find(hl_analysed(L, t, HL_WHOLE), lua_tostring(L, 2), &found, &error);
-    if (code < 0) return hl_no(L, error.message);
+    if (code < 0) return hl_push_failure(L, error.message);
     t->id = found.id;
   }
   if (t->id == LH_ROOT || t->id > lh_object_count(s))
-    return hl_no(L, "the capture has no object of this number");
+    return hl_push_failure(L, "the capture has no object of this number");
   if (push_value(L, s, t->id)) return 1;
   lua_pushfstring(L,
                   "this %s cannot be returned: it is no value of Lua, was freed, or was given "
@@ -205,7 +205,7 @@ static void check_filter(lua_State *L, int index, hl_task *t) {
 /* Pushes the owner of the living objects that the filter accepts. */
 static const hl_rows *push_accepted(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
-  hl_rows *found = hr_hold(L, 0, sizeof *found, free_rows);
+  hl_rows *found = hr_hold(L, 0, sizeof *found, free_object_rows);
   for (lh_id id = 1; id <= lh_object_count(s); id++)
     if (hr_passes(&t->filter, s, id)) add_id(L, found, id);
   return found;

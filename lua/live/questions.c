@@ -33,7 +33,7 @@ static bool find_subject(lua_State *L, hl_task *t) {
     return true;
   }
   int code = hl_find_value(L, HL_SUBJECT, hl_opened(t), t->is_fresh, &t->id, &error);
-  if (code != LH_OK) (void)hl_no(L, error.message);
+  if (code != LH_OK) (void)hl_push_failure(L, error.message);
   return code == LH_OK;
 }
 
@@ -58,7 +58,7 @@ static void set_edge(lua_State *L, hl_task *t, const lh_snapshot *s, const lh_ed
 static void push_steps(lua_State *L, hl_task *t, lh_snapshot *s, const lh_path *path,
                        hl_rows *rows) {
   lh_step steps[LH_MOST_STEPS];
-  size_t n = lh_told_steps(path, steps);
+  size_t n = lh_readable_steps(path, steps);
   hr_push_list(L, "heap.live_steps", n);
   for (size_t i = 0; i < n; i++) {
     hl_push_row(L, t, s, rows, steps[i].target);
@@ -170,7 +170,7 @@ static void add_referrers(lua_State *L, hl_task *t, int list, bool of_caller, hl
     const lh_edge *edge = &found->steps[i];
     bool is_shown = edge->kind != LH_EDGE_CONTENT && edge->kind != LH_EDGE_OPEN_UPVALUE &&
                     (!functions || edge->kind == LH_EDGE_UPVALUE);
-    if (!is_shown || edge->left_out || !lh_is_reachable(s, edge->source)) continue;
+    if (!is_shown || edge->ignored || !lh_is_reachable(s, edge->source)) continue;
     if (hl_is_of_caller(&t->capture->caller, edge) != of_caller) continue;
     hl_push_row(L, t, s, rows, edge->source);
     set_edge(L, t, s, edge);
@@ -276,7 +276,7 @@ static const lh_count *push_site_counts(lua_State *L, const lh_snapshot *s, cons
 static int count_sites_body(lua_State *L, hl_task *t) {
   const lh_snapshot *s = hl_analysed(L, t, HL_WHOLE);
   const lh_sites *sites = lh_snapshot_sites(s);
-  if (!sites) return hl_no(L, "nothing was tracked: call heap.track() first");
+  if (!sites) return hl_push_failure(L, "nothing was tracked: call heap.track() first");
   const lh_count *counts = push_site_counts(L, s, sites);
   hr_push_list(L, "heap.live_counts", 0);
   for (lh_site_id site = 1; site <= lh_n_sites(sites); site++) {
@@ -427,9 +427,10 @@ static bool push_drawing(lua_State *L) {
   if (lua_pcall(L, 1, 1, 0) == LUA_OK) return true;
   const char *why = lua_tostring(L, -1);
   bool lacks_cgraph = why && strstr(why, "libcgraph");
-  (void)hl_no(L, lacks_cgraph
-                     ? "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6"
-                     : "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
+  (void)hl_push_failure(
+      L, lacks_cgraph
+             ? "heap.dot needs libcgraph, of Graphviz: apt install libcgraph6"
+             : "heap.dot is not installed: `make install` puts heap/dot.so beside heap.so");
   return false;
 }
 

@@ -241,8 +241,8 @@ static asked *ask(lua_State *L, int index, const char *name, const lh_request *r
 }
 
 /* `plain_kind`: the kind of a plain answer, which has no text; NULL: not plain. */
-static int answer(lua_State *L, int index, const char *name, const lh_request *request,
-                  const char *plain_kind) {
+static int answer_report(lua_State *L, int index, const char *name, const lh_request *request,
+                         const char *plain_kind) {
   lh_error error;
   asked *a = ask(L, index, name, request, &error);
   int hold = lua_gettop(L);
@@ -270,12 +270,12 @@ const lh_id *hr_rank(lua_State *L, const lh_request *request, const char *kind, 
 
 int hr_answer_plain(lua_State *L, const char *name, const char *kind, const lh_request *request) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
-  return answer(L, 1, name, request, kind);
+  return answer_report(L, 1, name, request, kind);
 }
 
 int hr_answer(lua_State *L, const char *name, const lh_request *request) {
   (void)hr_analysed(L, hr_check_snapshot(L, 1));
-  return answer(L, 1, name, request, NULL);
+  return answer_report(L, 1, name, request, NULL);
 }
 
 /* n 0 or missing: all rows. */
@@ -323,7 +323,7 @@ int hr_method_since(lua_State *L) {
   const char *name = push_name(L, 1);
   request.names = &name;
   request.n_names = 1;
-  return answer(L, 1, "diff", &request, NULL);
+  return answer_report(L, 1, "diff", &request, NULL);
 }
 
 static void sort_by_time(lua_State *L, int n) {
@@ -354,7 +354,7 @@ static int answer_of(lua_State *L, int n, const char *question) {
   const char **names = new_names(L, (size_t)n);
   for (int i = 1; i <= n; i++) names[i - 1] = push_name(L, i);
   request.names = names;
-  int n_results = answer(L, n, question, &request, NULL);
+  int n_results = answer_report(L, n, question, &request, NULL);
   for (int i = 1; i <= n; i++) hr_release(L, n + i);
   return n_results;
 }
@@ -419,7 +419,7 @@ static int answer_of_lists(lua_State *L, int n_lists, const char *question) {
     lua_pop(L, 1);
   }
   request.names = names;
-  int n_results = answer(L, 0, question, &request, NULL);
+  int n_results = answer_report(L, 0, question, &request, NULL);
   hr_release(L, LADDER);
   return n_results;
 }
@@ -470,7 +470,7 @@ static int answer_of_profiles(lua_State *L, const char *question, lh_request *re
   if (code != LH_OK) return hr_fail(L, &error);
   request->usages = (const lh_usage *const *)c->usages;
   request->n_usages = request->n_names;
-  int n_results = answer(L, 0, question, request, NULL);
+  int n_results = answer_report(L, 0, question, request, NULL);
   hr_release(L, hold);
   return n_results;
 }

@@ -27,9 +27,9 @@ const lh_edge *hr_test_edge(lua_State *L, int index, hr_snapshot **of) {
 
 static int push_edge_fact(lua_State *L, const lh_column *column) {
   const edge_value *e = hr_check_of(L, 1, hr_edge_kind);
-  lh_thing thing;
-  thing.edge = e->edge;
-  return hr_return_fact(L, e->of, column, &thing);
+  lh_fact_row fact_row;
+  fact_row.edge = e->edge;
+  return hr_return_fact(L, e->of, column, &fact_row);
 }
 
 /* ==== Lists of edges and of objects ================================================== */
@@ -258,7 +258,7 @@ static int next_object(lua_State *L, stream *s, const lh_snapshot *snapshot) {
   return 0;
 }
 
-static int next_edge(lua_State *L, stream *s, const lh_snapshot *snapshot) {
+static int push_next_edge(lua_State *L, stream *s, const lh_snapshot *snapshot) {
   lh_edge edge;
   do {
     if (!lh_edges_next(&s->it, &edge)) return 0;
@@ -286,7 +286,7 @@ static int next(lua_State *L) {
     return luaL_error(L, "ignore() was called on the snapshot during this loop: begin again");
   switch (s->what) {
     case OBJECTS: return next_object(L, s, snapshot);
-    case EDGES: return next_edge(L, s, snapshot);
+    case EDGES: return push_next_edge(L, s, snapshot);
     default: return next_entry(L, s);
   }
 }

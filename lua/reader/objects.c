@@ -19,19 +19,19 @@ static int get_stack(lua_State *L) {
   lh_snapshot *snapshot = hr_opened(L, o->of);
   const lh_sites *sites = lh_snapshot_sites(snapshot);
   lh_stack_id stack = lh_object_stack(snapshot, o->id);
-  lh_thing thing = {.id = stack};
+  lh_fact_row fact_row = {.id = stack};
   if (stack == 0) return 0;
-  thing.counts = lh_stack_counts_of(snapshot, stack);
+  fact_row.counts = lh_stack_counts_of(snapshot, stack);
   lua_settop(L, 1);
   (void)lua_getiuservalue(L, 1, 1);
   (void)hr_hold(L, 2, 0, NULL);
   hr_push_list(L, "heap.stack", 0);
-  hr_set_facts(L, o->of, snapshot, &lh_stack_facts, &thing);
+  hr_set_facts(L, o->of, snapshot, &lh_stack_facts, &fact_row);
   for (lua_Integer i = 1; stack != 0 && i <= MOST_CALLS; i++) {
     const lh_stack *call = lh_stack_of(sites, stack);
-    thing.site = *lh_site_of(sites, call->site);
+    fact_row.site = *lh_site_of(sites, call->site);
     hr_push_list(L, "heap.site", 0);
-    hr_set_facts(L, o->of, snapshot, &lh_site_facts, &thing);
+    hr_set_facts(L, o->of, snapshot, &lh_site_facts, &fact_row);
     lua_rawseti(L, -2, i);
     stack = call->parent;
   }
@@ -177,11 +177,11 @@ static int get_value(lua_State *L) {
 
 static int push_object_fact(lua_State *L, const lh_column *column) {
   const hr_object *o = check_object(L);
-  lh_thing thing;
-  thing.id = o->id;
-  thing.object.id = thing.code.id = LH_NO_OBJECT;
-  if (column->of_types != 0 && !lh_read_object(hr_opened(L, o->of), column, &thing)) return 0;
-  return hr_return_fact(L, o->of, column, &thing);
+  lh_fact_row fact_row;
+  fact_row.id = o->id;
+  fact_row.object.id = fact_row.code.id = LH_NO_OBJECT;
+  if (column->of_types != 0 && !lh_read_object(hr_opened(L, o->of), column, &fact_row)) return 0;
+  return hr_return_fact(L, o->of, column, &fact_row);
 }
 
 /* ==== Methods ======================================================================== */
@@ -208,7 +208,7 @@ static int text(lua_State *L) {
   return 1;
 }
 
-static bool is_key(lua_State *L, const hr_snapshot *of, int index, lh_value key) {
+static bool is_key_at(lua_State *L, const hr_snapshot *of, int index, lh_value key) {
   const lh_snapshot *snapshot = of->snapshot;
   lh_object object;
   size_t length;
@@ -243,7 +243,7 @@ static int get(lua_State *L) {
   lh_value key, value;
   luaL_checkany(L, 3);
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &key, &value);) {
-    if (!is_key(L, of, 3, key)) continue;
+    if (!is_key_at(L, of, 3, key)) continue;
     hr_push_value(L, 1, value);
     return 1;
   }

@@ -358,7 +358,7 @@ int hr_method_verify(lua_State *L) {
   return 1;
 }
 
-static int count(lua_State *L) {
+static int object_count(lua_State *L) {
   lua_pushinteger(L, lh_object_count(hr_check_snapshot(L, 1)->snapshot));
   return 1;
 }
@@ -378,8 +378,10 @@ static void make_kind(lua_State *L) {
   static const luaL_Reg fields[] = {
       {"info", info}, {"file", file}, {"root", root}, {"closed", closed}, {"tracking", hr_tracking},
       {NULL, NULL}};
-  static const luaL_Reg events[] = {
-      {"__gc", hr_method_close}, {"__close", hr_method_close}, {"__len", count}, {NULL, NULL}};
+  static const luaL_Reg events[] = {{"__gc", hr_method_close},
+                                    {"__close", hr_method_close},
+                                    {"__len", object_count},
+                                    {NULL, NULL}};
   hr_open_objects(L);
   hr_open_edges(L);
   hr_new_kind(L, hr_snapshot_kind);

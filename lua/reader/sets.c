@@ -83,7 +83,7 @@ typedef struct chosen {
   size_t n;
 } chosen;
 
-static void choose(chosen *c, lh_id id) {
+static void choose_object(chosen *c, lh_id id) {
   c->n += !(c->bits[id / 32] >> id % 32 & 1);
   c->bits[id / 32] |= 1u << id % 32;
 }
@@ -93,7 +93,7 @@ static void choose_one(lua_State *L, int index, hr_snapshot *of, chosen *c) {
   lh_id id;
   hr_check(L, hr_find_object(L, index, of, &id, &error), &error);
   if (id == LH_ROOT) luaL_error(L, "the root is no object");
-  choose(c, id);
+  choose_object(c, id);
 }
 
 /* Calls a stream, or indexes a list, until nil. */
@@ -124,7 +124,7 @@ static int choose_called(lua_State *L, int index, hr_snapshot *of, chosen *c, lh
                                      : lh_find_all(snapshot, text, &ids, &n, error);
   if (code == LH_ENOTFOUND) return code;
   hr_check(L, code, error);
-  for (size_t i = 0; i < n; i++) choose(c, ids[i]);
+  for (size_t i = 0; i < n; i++) choose_object(c, ids[i]);
   lh_free(ids);
   return LH_OK;
 }
@@ -318,9 +318,10 @@ int hr_method_ignore(lua_State *L) {
   return 1;
 }
 
-static const lh_gone *new_request_cuts(lua_State *L, const cuts *c) {
-  lh_gone *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
-  for (size_t i = 0; i < c->n; i++) list[i] = (lh_gone){c->list[i].text, without_of(&c->list[i])};
+static const lh_removed *new_request_cuts(lua_State *L, const cuts *c) {
+  lh_removed *list = lua_newuserdatauv(L, (c->n + 1) * sizeof *list, 0);
+  for (size_t i = 0; i < c->n; i++)
+    list[i] = (lh_removed){c->list[i].text, without_of(&c->list[i])};
   return list;
 }
 

@@ -218,7 +218,7 @@ static int describe(lh_snapshot *s, lh_error *error) {
   return code;
 }
 
-static void memory_runs_out(void **state) {
+static void memory_runs_out_for_sites(void **state) {
   forge file;
   lh_error error;
   size_t n_cases = 0;
@@ -240,6 +240,6 @@ int main(void) {
                                      cmocka_unit_test(the_site_of_most_is_told),
                                      cmocka_unit_test(without_tracking_there_are_none),
                                      cmocka_unit_test(little_memory_is_taken_for_many),
-                                     cmocka_unit_test(memory_runs_out)};
+                                     cmocka_unit_test(memory_runs_out_for_sites)};
   return cmocka_run_group_tests_name("allocated", tests, NULL, NULL);
 }

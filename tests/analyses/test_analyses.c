@@ -101,7 +101,7 @@ static bool is_place(const lh_snapshot *s, lh_id id, uint64_t least, uint64_t *b
     if (retained >= least) in_big += retained;
   }
   *bytes = lh_retained_bytes(s, id) - in_big;
-  if (lh_is_plumbing(s, id)) {
+  if (lh_is_runtime_object(s, id)) {
     *bytes = lh_shallow_bytes(s, id);
     biggest = 0;
   }
@@ -363,7 +363,7 @@ static const char all_kinds[] =
     "end\n"
     "task = coroutine.create(function() string.gsub('x', '.', coroutine.yield) end)\n";
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_analyses_fails(void **state) {
   (void)state;
   program h = heap_of_seed(0, all_kinds, "");
   lh_error error = {0};
@@ -400,7 +400,7 @@ static void each_allocation_fails(void **state) {
   program_end(&h);
 }
 
-static void nothing_before_its_time(void **state) {
+static void no_analysis_before_its_time(void **state) {
   (void)state;
   program h = heap_of_seed(0, "", "");
   lh_suspects suspects;
@@ -435,8 +435,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(modules_reach_what_a_search_meets),
       cmocka_unit_test(modules_reach_what_the_root_no_longer_does),
       cmocka_unit_test(threads_at_one_place_are_one),
-      cmocka_unit_test(each_allocation_fails),
-      cmocka_unit_test(nothing_before_its_time),
+      cmocka_unit_test(each_allocation_of_analyses_fails),
+      cmocka_unit_test(no_analysis_before_its_time),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,7 +261,7 @@ static void equal_strings_are_counted(void **state) {
   program_end(&p);
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_a_class_fails(void **state) {
   (void)state;
   program p;
   lh_description d;
@@ -285,7 +285,7 @@ static void each_allocation_fails(void **state) {
   program_end(&p);
 }
 
-static void nothing_before_its_time(void **state) {
+static void no_description_before_its_time(void **state) {
   (void)state;
   program p = program_begin();
   lh_description d;
@@ -304,8 +304,8 @@ int main(int argc, char **argv) {
       cmocka_unit_test(elements_of_a_list_are_told_alone),
       cmocka_unit_test(keys_that_vary_are_one_row),
       cmocka_unit_test(equal_strings_are_counted),
-      cmocka_unit_test(each_allocation_fails),
-      cmocka_unit_test(nothing_before_its_time),
+      cmocka_unit_test(each_allocation_of_a_class_fails),
+      cmocka_unit_test(no_description_before_its_time),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);

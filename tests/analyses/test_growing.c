@@ -228,7 +228,7 @@ static void rows_are_as_the_definition_says(void **state) {
   assert_true(only_seed || (n_tables > 100 && n_links > 50));
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_candidates_fails(void **state) {
   (void)state;
   program p;
   lh_growings all;
@@ -250,7 +250,7 @@ static void each_allocation_fails(void **state) {
   program_end(&p);
 }
 
-static void nothing_before_its_time(void **state) {
+static void no_candidates_before_their_time(void **state) {
   (void)state;
   program p = program_begin();
   lh_growings all;
@@ -266,8 +266,8 @@ static void nothing_before_its_time(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_as_the_definition_says),
-      cmocka_unit_test(each_allocation_fails),
-      cmocka_unit_test(nothing_before_its_time),
+      cmocka_unit_test(each_allocation_of_candidates_fails),
+      cmocka_unit_test(no_candidates_before_their_time),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ typedef struct trial {
   } while (0)
 
 /* A heap, and some of its objects, some of them twice. */
-static trial begin(unsigned long seed) {
+static trial begin_trial(unsigned long seed) {
   trial t = {.seed = seed};
   uint64_t random = seed;
   t.heap = random_heap_make(seed);
@@ -56,7 +56,7 @@ static trial begin(unsigned long seed) {
   return t;
 }
 
-static void end(trial *t) {
+static void end_trial(trial *t) {
   lh_close(t->s);
   forge_free(&t->file);
 }
@@ -126,7 +126,7 @@ static void steps_are_those_of_the_definition(void **state) {
   size_t n_steps = 0;
   for (unsigned long seed = 1; seed <= 3000; seed++) {
     if (only_seed && seed != only_seed) continue;
-    trial t = begin(seed);
+    trial t = begin_trial(seed);
     lh_step_tree tree = {0};
     lh_id members[RANDOM_MOST_OBJECTS];
     size_t n = 0;
@@ -141,7 +141,7 @@ static void steps_are_those_of_the_definition(void **state) {
     for (uint32_t at = 0; at < tree.n; at++) check_step(&t, &tree, at);
     n_steps += tree.n;
     lh_free_step_tree(&tree);
-    end(&t);
+    end_trial(&t);
   }
   assert_true(only_seed || n_steps > 10000);
 }
@@ -246,7 +246,7 @@ static void rows_add_up(void **state) {
   (void)state;
   for (unsigned long seed = 1; seed <= 2000; seed++) {
     if (only_seed && seed != only_seed) continue;
-    trial t = begin(seed);
+    trial t = begin_trial(seed);
     lh_merged_paths all, some;
     lh_error error;
     size_t limit = seed % 12 + 2;
@@ -259,17 +259,17 @@ static void rows_add_up(void **state) {
     check(&t, all.n_rows > limit ? hidden_rows(&some) > 0 : some.n_rows == all.n_rows);
     lh_merged_paths_free(&all);
     lh_merged_paths_free(&some);
-    end(&t);
+    end_trial(&t);
   }
 }
 
 /* ==== Failures ======================================================================= */
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_paths_fails(void **state) {
   (void)state;
   unsigned n_failed = 0;
   for (unsigned long seed = 1; seed <= 5; seed++) {
-    trial t = begin(seed);
+    trial t = begin_trial(seed);
     lh_merged_paths merged;
     lh_error error = {0};
     int code = LH_EMEMORY;
@@ -283,12 +283,12 @@ static void each_allocation_fails(void **state) {
     }
     check_merged(&t, &merged);
     lh_merged_paths_free(&merged);
-    end(&t);
+    end_trial(&t);
   }
   printf("faults: allocations of merged paths: %u cases, %u survived\n", n_failed, n_failed);
 }
 
-static void nothing_before_its_time(void **state) {
+static void no_paths_before_their_time(void **state) {
   (void)state;
   random_heap h = random_heap_make(3);
   forge file;
@@ -315,8 +315,8 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(steps_are_those_of_the_definition),
       cmocka_unit_test(rows_add_up),
-      cmocka_unit_test(each_allocation_fails),
-      cmocka_unit_test(nothing_before_its_time),
+      cmocka_unit_test(each_allocation_of_paths_fails),
+      cmocka_unit_test(no_paths_before_their_time),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,7 @@ typedef struct naive {
   uint64_t objects[LH_WASTE_KINDS], bytes[LH_WASTE_KINDS];
 } naive;
 
-static void count(naive *n, lh_waste_kind kind, uint64_t bytes) {
+static void count_waste(naive *n, lh_waste_kind kind, uint64_t bytes) {
   n->objects[kind]++;
   n->bytes[kind] += bytes;
 }
@@ -142,10 +142,10 @@ static void count_table(naive *n, const lh_snapshot *s, const lh_object *o) {
   uint64_t slots = o->as.table.array_slots + o->as.table.hash_slots, waste = 0;
   uint64_t used = count_keys(s, o->id, 0), all = o->shallow_bytes - 56;
   if (slots > used && all > bytes_of_copy(s, o->id)) waste = all - bytes_of_copy(s, o->id);
-  if (waste > 0) count(n, used == 0 ? LH_WASTE_EMPTIED : LH_WASTE_SLOTS, waste);
+  if (waste > 0) count_waste(n, used == 0 ? LH_WASTE_EMPTIED : LH_WASTE_SLOTS, waste);
   if (used <= 1 && o->as.table.metatable == LH_NO_OBJECT && !is_metatable(s, o->id) &&
       !is_module(s, o->id))
-    count(n, LH_WASTE_SMALL_TABLES, o->shallow_bytes - waste);
+    count_waste(n, LH_WASTE_SMALL_TABLES, o->shallow_bytes - waste);
 }
 
 static bool same_string(const lh_object *a, const lh_object *b) {
@@ -212,19 +212,19 @@ static void count_object(naive *n, lh_snapshot *s, lh_id id) {
     case LH_TYPE_TABLE: count_table(n, s, &o); break;
     case LH_TYPE_STRING:
       if (is_copy(s, &o))
-        count(n, LH_WASTE_STRINGS, o.shallow_bytes);
+        count_waste(n, LH_WASTE_STRINGS, o.shallow_bytes);
       else if (is_debug_name(s, id))
         n->bytes[LH_WASTE_DEBUG] += o.shallow_bytes;
       break;
     case LH_TYPE_CLOSURE:
-      if (is_copy(s, &o)) count(n, LH_WASTE_CLOSURES, o.shallow_bytes);
+      if (is_copy(s, &o)) count_waste(n, LH_WASTE_CLOSURES, o.shallow_bytes);
       break;
     case LH_TYPE_PROTO:
-      if (o.as.proto.debug_bytes > 0) count(n, LH_WASTE_DEBUG, o.as.proto.debug_bytes);
+      if (o.as.proto.debug_bytes > 0) count_waste(n, LH_WASTE_DEBUG, o.as.proto.debug_bytes);
       break;
     case LH_TYPE_USERDATA:
       if (o.as.userdata.user_values > 0 && !has_user_value(s, id))
-        count(n, LH_WASTE_USER_VALUES, o.shallow_bytes - 32 - o.as.userdata.bytes);
+        count_waste(n, LH_WASTE_USER_VALUES, o.shallow_bytes - 32 - o.as.userdata.bytes);
       break;
     default: break;
   }
@@ -292,7 +292,7 @@ static void waste_is_that_of_the_definitions(void **state) {
 
 /* ==================================================================================== */
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_waste_fails(void **state) {
   (void)state;
   program h = heap_of_seed(7, random_heap, 100);
   lh_error error = {0};
@@ -315,7 +315,7 @@ static void each_allocation_fails(void **state) {
   program_end(&h);
 }
 
-static void nothing_before_its_time(void **state) {
+static void no_waste_before_its_time(void **state) {
   (void)state;
   program h = heap_of_seed(0, "", 100);
   lh_snapshot *s;
@@ -333,8 +333,8 @@ static void nothing_before_its_time(void **state) {
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(waste_is_that_of_the_definitions),
-      cmocka_unit_test(each_allocation_fails),
-      cmocka_unit_test(nothing_before_its_time),
+      cmocka_unit_test(each_allocation_of_waste_fails),
+      cmocka_unit_test(no_waste_before_its_time),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);

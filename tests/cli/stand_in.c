@@ -237,7 +237,7 @@ int lh_outside_bytes(lh_target *t, uint64_t state, uint64_t *gc_bytes, lh_error 
 }
 
 /* Copies, and counts. */
-static int take(lh_target *t, lh_outside_request *r, lh_error *error) {
+static int take_stand_in(lh_target *t, lh_outside_request *r, lh_error *error) {
   const char *file = t->files[index_of(r->state)];
   if ((size_t)t->lacks == index_of(r->state) + 1) return fail(error, LH_EHOST, 0, t->lack);
   lh_snapshot *snapshot;
@@ -255,7 +255,7 @@ static int take(lh_target *t, lh_outside_request *r, lh_error *error) {
   }
   r->unaccounted_bytes = t->unaccounted;
   r->is_in_doubt = t->computes;
-  r->passed_as_old = r->after != NULL ? t->passed : 0;
+  r->possibly_newer = r->after != NULL ? t->passed : 0;
   r->counts = (lh_counts){.all.objects = 28};
   for (unsigned type = 1; type < LH_TYPE_COUNT; type++) r->counts.by_type[type].objects = type;
   fseek(in, 0, SEEK_END);
@@ -271,21 +271,22 @@ static int take(lh_target *t, lh_outside_request *r, lh_error *error) {
 }
 
 int lh_take_outside(lh_target *t, lh_outside_request *requests, size_t n,
-                    const lh_outside_options *options, lh_outside_told *told, lh_error *error) {
+                    const lh_outside_options *options, lh_outside_result *result, lh_error *error) {
   char line[64];
   (void)snprintf(line, sizeof line, "take %zu %" PRIu64 "%s", n, options->string_bytes,
                  options->never_fork ? " stop" : "");
   note(t, line);
-  *told = (lh_outside_told){.stillness = t->stillness,
-                            .was_in_system_call = !t->computes,
-                            .attempts = t->attempts,
-                            .stopped_ns = t->stopped_ns,
-                            .copied_bytes = 4096,
-                            .no_fork = t->no_fork};
+  *result = (lh_outside_result){.stillness = t->stillness,
+                                .was_in_system_call = !t->computes,
+                                .attempts = t->attempts,
+                                .stopped_ns = t->stopped_ns,
+                                .copied_bytes = 4096,
+                                .no_fork = t->no_fork};
   int code = LH_OK;
   for (size_t i = 0; i < n; i++) {
     lh_error *failure = &requests[i].failure;
-    if ((i > 0 || !fails_now(t, failure)) && take(t, &requests[i], failure) == LH_OK) continue;
+    if ((i > 0 || !fails_now(t, failure)) && take_stand_in(t, &requests[i], failure) == LH_OK)
+      continue;
     if (code == LH_OK) *error = *failure;
     code = error->code;
     if (code == LH_EIO) break; /* which is the process's */

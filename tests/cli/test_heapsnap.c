@@ -31,7 +31,7 @@ static bool fails(void) {
   return memory.first != 0 && memory.calls >= memory.first && memory.calls <= memory.last;
 }
 
-static void *allocate(int n) {
+static void *allocate_or_fail(int n) {
   return fails() ? NULL : memory.methods.xMalloc(n);
 }
 
@@ -273,7 +273,7 @@ int main(void) {
   sqlite3_mem_methods counted;
   (void)sqlite3_config(SQLITE_CONFIG_GETMALLOC, &memory.methods);
   counted = memory.methods;
-  counted.xMalloc = allocate;
+  counted.xMalloc = allocate_or_fail;
   counted.xRealloc = resize;
   (void)sqlite3_config(SQLITE_CONFIG_MALLOC, &counted);
   (void)sqlite3_auto_extension((void (*)(void))sqlite3_heapsnap_init);

@@ -104,14 +104,14 @@ static void ask_page(lh_snapshot *s, lh_id id) {
 
 static void ask_object(lh_snapshot *s, lh_id id) {
   lh_independent independent;
-  lh_id junction;
+  lh_id common_holder;
   lh_edge *edges;
   size_t n;
   if (lh_find_independent(s, id, 3, &independent, NULL) == LH_OK) {
     draw(s, independent.paths, independent.n);
     lh_independent_free(&independent);
   }
-  if (lh_find_junction(s, id, 3, &junction, &independent, NULL) == LH_OK) {
+  if (lh_find_common_holder(s, id, 3, &common_holder, &independent, NULL) == LH_OK) {
     draw(s, independent.paths, independent.n);
     lh_independent_free(&independent);
   }
@@ -391,13 +391,13 @@ static void ask_fingerprints(lh_snapshot *s, const lh_diff *diff) {
 
 static void ask_ladder(const lh_ladder *ladder) {
   lh_growth *growth;
-  lh_answer answer;
+  lh_fix_verdict answer;
   lh_part *parts;
   size_t n;
   if (lh_ladder_growth(ladder, &growth, NULL) == LH_OK) lh_growth_free(growth);
   if (lh_ladder_owners(ladder, &parts, &n, NULL) == LH_OK) lh_free(parts);
   if (lh_ladder_halves(ladder, &growth, NULL) != LH_OK) return;
-  lh_answer_of(growth, &answer);
+  lh_judge_fix(growth, &answer);
   lh_growth_free(growth);
 }
 
@@ -424,7 +424,7 @@ static void ask_strings(lh_snapshot *a, lh_snapshot *b) {
 }
 
 /* The same bytes as three snapshots: of one state, the later ones with later marks, and of two. */
-static void compare(lh_snapshot *a, const uint8_t *data, size_t size) {
+static void compare_marks(lh_snapshot *a, const uint8_t *data, size_t size) {
   lh_snapshot *others[2] = {NULL, NULL};
   lh_diff *diff;
   bool ok = true;
@@ -472,7 +472,7 @@ void ask_all(const uint8_t *data, size_t size) {
     ask_map(s);
   }
   (void)read_all(s); /* with ephemerons now */
-  compare(s, data, size);
+  compare_marks(s, data, size);
   lh_close(s);
   climb(data, size);
 }

@@ -22,7 +22,7 @@ static void fail(const char *what) {
 }
 
 /* With the function that asks on its stack. */
-static lua_State *new_state(void) {
+static lua_State *new_asking_state(void) {
   static const char script[] =
       "package.path = 'lua/?.lua;./?.lua' return require 'tests.common.ask'";
   lua_State *L = luaL_newstate();
@@ -48,7 +48,7 @@ void ask_reader(const uint8_t *data, size_t size) {
   static lua_State *L;
   static int descriptors[MOST_PARTS] = {-1, -1, -1};
   forge_part parts[MOST_PARTS];
-  if (!L) L = new_state();
+  if (!L) L = new_asking_state();
   if (!L) return;
   size_t n = forge_split(data, size, parts, MOST_PARTS);
   lua_pushvalue(L, 1);

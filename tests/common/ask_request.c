@@ -66,7 +66,7 @@ static void check_question(const view_question *q) {
   }
 }
 
-static void check(const view_request *request, const view_taken *taken) {
+static void check_taken(const view_request *request, const view_taken *taken) {
   const char *host = only(request, "Host"), *token = only(request, "X-Heapview-Token");
   if (taken->wish == VIEW_REFUSED) {
     claim(taken->sentence != NULL && taken->status >= 400 && taken->status < 500);
@@ -96,6 +96,6 @@ void ask_request(const uint8_t *data, size_t size) {
     add_header(&request, line);
   }
   view_take(&gate, &request, &taken);
-  check(&request, &taken);
+  check_taken(&request, &taken);
   free(text);
 }

@@ -175,7 +175,7 @@ static void ask_diff(lh_snapshot *c, const lh_diff *diff) {
   for (size_t i = 0; i < diff->n_classes; i++) claim(strlen(diff->classes[i].name) < SIZE_MAX);
 }
 
-static void compare(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c) {
+static void compare_three(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c) {
   lh_diff *diff;
   if (lh_diff_snapshots(a, b, c, &diff, NULL) != LH_OK) return;
   ask_diff(c, diff);
@@ -195,7 +195,7 @@ static void compare_strings(lh_snapshot *a, lh_snapshot *c) {
 /* ==== Growth ========================================================================= */
 
 static void ask_growth(lh_growth *growth) {
-  lh_answer answer;
+  lh_fix_verdict answer;
   for (size_t k = 0; k < growth->n_snapshots; k++) {
     uint64_t bytes = growth->level[k].bytes, objects = growth->level[k].all_objects;
     for (size_t i = 0; i < growth->n_paths; i++) {
@@ -204,7 +204,7 @@ static void ask_growth(lh_growth *growth) {
     }
     claim(bytes == growth->whole[k].bytes && objects == growth->whole[k].all_objects);
   }
-  lh_answer_of(growth, &answer);
+  lh_judge_fix(growth, &answer);
   lh_growth_free(growth);
 }
 
@@ -247,12 +247,12 @@ static void compare_all(lh_snapshot *const snapshots[], size_t n) {
   if (n < 2) return;
   for (size_t k = 1; k < n; k++) {
     for (size_t i = 0; i < k; i++) {
-      compare(snapshots[i], NULL, snapshots[k]);
+      compare_three(snapshots[i], NULL, snapshots[k]);
       compare_strings(snapshots[i], snapshots[k]);
     }
   }
-  compare(snapshots[n - 1], NULL, snapshots[0]);
-  if (n == 3) compare(snapshots[0], snapshots[1], snapshots[2]);
+  compare_three(snapshots[n - 1], NULL, snapshots[0]);
+  if (n == 3) compare_three(snapshots[0], snapshots[1], snapshots[2]);
   lh_snapshot *const halves[] = {snapshots[0], snapshots[1], snapshots[n - 2], snapshots[n - 1]};
   climb(snapshots, n);
   climb(halves, 4);
@@ -268,7 +268,7 @@ static void compare_without(lh_snapshot *const snapshots[], size_t n) {
     bool ok = lh_analyse_without(s, &cut, 1, NULL) == LH_OK;
     lh_without_free(&cut);
     if (ok && n > 1) {
-      compare(snapshots[0], n == 3 ? snapshots[1] : NULL, s);
+      compare_three(snapshots[0], n == 3 ? snapshots[1] : NULL, s);
       climb(snapshots, n);
     }
     return;

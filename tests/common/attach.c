@@ -24,10 +24,10 @@ void attach_close(attach *a) {
   lh_target_free(a->target);
 }
 
-static int begin(attach *a, bool never_fork, lh_error *error) {
-  a->told = (lh_outside_told){0};
-  return lh_still_begin(a->target, WHEN_IDLENESS_IS_NOT_ASKED, never_fork, &a->still, &a->memory,
-                        &a->told, error);
+static int begin_freeze(attach *a, bool never_fork, lh_error *error) {
+  a->result = (lh_outside_result){0};
+  return lh_freeze_begin(a->target, WHEN_IDLENESS_IS_NOT_ASKED, never_fork, &a->frozen_process,
+                         &a->memory, &a->result, error);
 }
 
 /* As the command does, which is told by LH_EBUSY to try again: this process, or a thread, got no
@@ -36,17 +36,18 @@ void attach_begin(attach *a, bool never_fork) {
   enum { MOST_TIMES = 20 };
   lh_error error;
   int code = LH_EBUSY;
-  for (int i = 0; i < MOST_TIMES && code == LH_EBUSY; i++) code = begin(a, never_fork, &error);
+  for (int i = 0; i < MOST_TIMES && code == LH_EBUSY; i++)
+    code = begin_freeze(a, never_fork, &error);
   if (code < 0) fail_msg("%s", error.message);
 }
 
 void attach_end(attach *a) {
-  assert_true(lh_still_end(a->still, &a->told));
+  assert_true(lh_freeze_end(a->frozen_process, &a->result));
 }
 
 bool attach_try(attach *a, bool never_fork) {
-  if (begin(a, never_fork, NULL) < 0) return false;
-  (void)lh_still_end(a->still, &a->told);
+  if (begin_freeze(a, never_fork, NULL) < 0) return false;
+  (void)lh_freeze_end(a->frozen_process, &a->result);
   return true;
 }
 

@@ -10,9 +10,9 @@
 
 typedef struct attach {
   lh_target *target;
-  lh_still *still;
+  lh_freeze *frozen_process;
   lh_memory memory;
-  lh_outside_told told;
+  lh_outside_result result;
 } attach;
 
 void attach_open(attach *a, pid_t process);

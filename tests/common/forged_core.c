@@ -13,7 +13,7 @@ enum { MACHINE = EM_AARCH64 };
 enum { MACHINE = EM_X86_64 };
 #endif
 
-static void put(forged_core *c, uint64_t at, const void *data, size_t n) {
+static void put_bytes(forged_core *c, uint64_t at, const void *data, size_t n) {
   assert(at + n <= sizeof c->bytes);
   if (n > 0) memcpy(c->bytes + at, data, n);
   if (at + n > c->size) c->size = at + n;
@@ -97,8 +97,8 @@ static void note_process(forged_core *c) {
 static void put_notes(forged_core *c, uint64_t at) {
   Elf64_Phdr notes = {.p_type = PT_NOTE, .p_offset = at, .p_filesz = c->note_bytes, .p_align = 4};
   c->notes_at = at;
-  put(c, c->table_at, &notes, sizeof notes);
-  put(c, at, c->notes, c->note_bytes);
+  put_bytes(c, c->table_at, &notes, sizeof notes);
+  put_bytes(c, at, c->notes, c->note_bytes);
 }
 
 void forge_core_end(forged_core *c) {
@@ -111,9 +111,9 @@ void forge_core_end(forged_core *c) {
   if (c->is_long) {
     c->header.e_shoff = sizeof c->header;
     c->header.e_shentsize = sizeof section;
-    put(c, sizeof c->header, &section, sizeof section);
+    put_bytes(c, sizeof c->header, &section, sizeof section);
   }
-  put(c, 0, &c->header, sizeof c->header);
+  put_bytes(c, 0, &c->header, sizeof c->header);
   at += n * sizeof(Elf64_Phdr);
   if (n_notes > 0 && !c->by_gdb) {
     put_notes(c, at);
@@ -123,8 +123,8 @@ void forge_core_end(forged_core *c) {
     Elf64_Phdr *s = &c->segments[i];
     if (!c->by_gdb) at = (at + 4095) & ~(uint64_t)4095;
     s->p_offset = at;
-    put(c, c->table_at + (n_notes + i) * sizeof *s, s, sizeof *s);
-    put(c, at, c->contents[i], s->p_filesz);
+    put_bytes(c, c->table_at + (n_notes + i) * sizeof *s, s, sizeof *s);
+    put_bytes(c, at, c->contents[i], s->p_filesz);
     at += s->p_filesz;
   }
   if (n_notes > 0 && c->by_gdb) put_notes(c, at);

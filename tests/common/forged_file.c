@@ -10,7 +10,7 @@
 #include "base.h"
 #include "sites.h"
 
-static void put(forge_bytes *b, const void *bytes, size_t n) {
+static void put_bytes(forge_bytes *b, const void *bytes, size_t n) {
   if (b->size + n > b->capacity) {
     b->capacity = (b->size + n) * 2 + 256;
     b->data = realloc(b->data, b->capacity);
@@ -21,30 +21,30 @@ static void put(forge_bytes *b, const void *bytes, size_t n) {
 }
 
 size_t forge_write(const void *data, size_t n, void *payload) {
-  put(payload, data, n);
+  put_bytes(payload, data, n);
   return n;
 }
 
 static void put_uvarint(forge_bytes *b, uint64_t n) {
   uint8_t bytes[LH_MAX_VARINT];
-  put(b, bytes, (size_t)(lh_put_uvarint(bytes, n) - bytes));
+  put_bytes(b, bytes, (size_t)(lh_put_uvarint(bytes, n) - bytes));
 }
 
 static void put_u64(forge_bytes *b, uint64_t n) {
   uint8_t bytes[8];
   lh_store64(bytes, n);
-  put(b, bytes, sizeof bytes);
+  put_bytes(b, bytes, sizeof bytes);
 }
 
 static void put_u32(forge_bytes *b, uint32_t n) {
   uint8_t bytes[4];
   lh_store32(bytes, n);
-  put(b, bytes, sizeof bytes);
+  put_bytes(b, bytes, sizeof bytes);
 }
 
 static void put_text(forge_bytes *b, const char *text) {
   put_uvarint(b, strlen(text));
-  put(b, text, strlen(text));
+  put_bytes(b, text, strlen(text));
 }
 
 void forge_version(forge *f, unsigned version) {
@@ -54,7 +54,7 @@ void forge_version(forge *f, unsigned version) {
 
 void forge_begin(forge *f) {
   memset(f, 0, sizeof *f);
-  put(&f->out, LH_HEAD_MAGIC, 8);
+  put_bytes(&f->out, LH_HEAD_MAGIC, 8);
   put_u32(&f->out, 1);
   put_u32(&f->out, 0);
   f->footer.state_id = 0x1122334455667788u;
@@ -90,16 +90,16 @@ void forge_track(forge *f, uint64_t n_stacks) {
   put_uvarint(&f->sites, 0);
   put_uvarint(&f->sites, 1000);
   put_uvarint(&f->sites, 2);
-  put(&f->sites, definition, (size_t)(lh_put_name_head(definition, 8) - definition));
-  put(&f->sites, "@app.lua", 8);
-  put(&f->sites, definition, (size_t)(lh_put_name_head(definition, 1) - definition));
-  put(&f->sites, "f", 1);
-  put(&f->sites, definition, (size_t)(lh_put_function(definition, 1, 1, 2) - definition));
+  put_bytes(&f->sites, definition, (size_t)(lh_put_name_head(definition, 8) - definition));
+  put_bytes(&f->sites, "@app.lua", 8);
+  put_bytes(&f->sites, definition, (size_t)(lh_put_name_head(definition, 1) - definition));
+  put_bytes(&f->sites, "f", 1);
+  put_bytes(&f->sites, definition, (size_t)(lh_put_function(definition, 1, 1, 2) - definition));
   for (uint32_t i = 1; i <= n_stacks; i++) {
     uint8_t *end = lh_put_site(definition, 1, i, LH_MADE_TABLE, 0);
-    put(&f->sites, definition, (size_t)(end - definition));
+    put_bytes(&f->sites, definition, (size_t)(end - definition));
     end = lh_put_stack(definition, i - 1, i);
-    put(&f->sites, definition, (size_t)(end - definition));
+    put_bytes(&f->sites, definition, (size_t)(end - definition));
   }
   put_uvarint(&f->sites, 0);
   for (uint64_t i = 1; i <= n_stacks; i++) {
@@ -137,16 +137,16 @@ void forge_c_function(forge *f, uint64_t address, const char *symbol, const char
 
 void forge_more(forge *f, unsigned number, const void *bytes, size_t n) {
   f->more_number = number;
-  put(&f->more, bytes, n);
+  put_bytes(&f->more, bytes, n);
 }
 
 static void put_outside(forge *f) {
   uint8_t how[2] = {(uint8_t)f->how[0], (uint8_t)f->how[1]};
-  put(&f->outside, how, sizeof how);
+  put_bytes(&f->outside, how, sizeof how);
   put_uvarint(&f->outside, f->n_matched);
-  put(&f->outside, f->matched.data, f->matched.size);
+  put_bytes(&f->outside, f->matched.data, f->matched.size);
   put_uvarint(&f->outside, f->n_c_functions);
-  put(&f->outside, f->c_functions.data, f->c_functions.size);
+  put_bytes(&f->outside, f->c_functions.data, f->c_functions.size);
 }
 
 static uint64_t last_id(const forge *f) {
@@ -161,7 +161,7 @@ static uint64_t next_stack(const forge *f) {
 
 void forge_u8(forge *f, unsigned byte) {
   uint8_t b = (uint8_t)byte;
-  put(&f->out, &b, 1);
+  put_bytes(&f->out, &b, 1);
 }
 
 void forge_u64(forge *f, uint64_t n) {
@@ -169,7 +169,7 @@ void forge_u64(forge *f, uint64_t n) {
 }
 
 void forge_bytes_of(forge *f, const void *bytes, size_t n) {
-  put(&f->out, bytes, n);
+  put_bytes(&f->out, bytes, n);
 }
 
 void forge_uvarint(forge *f, uint64_t n) {
@@ -199,7 +199,7 @@ static void note_start(forge *f) {
   static const uint8_t none[FORGE_START_BYTES];
   size_t block = f->out.size / LH_BLOCK_BYTES;
   if (f->starts.size > block * FORGE_START_BYTES) return;
-  while (f->starts.size < block * FORGE_START_BYTES) put(&f->starts, none, sizeof none);
+  while (f->starts.size < block * FORGE_START_BYTES) put_bytes(&f->starts, none, sizeof none);
   put_u64(&f->starts, f->own >> 3);
   put_u32(&f->starts, (uint32_t)last_id(f) + 1);
   put_u32(&f->starts, (uint32_t)(f->out.size % LH_BLOCK_BYTES));
@@ -259,7 +259,7 @@ void forge_tags(forge *f, unsigned key, unsigned value) {
 
 void forge_root(forge *f, unsigned kind, unsigned index, uint64_t address) {
   uint8_t head[2] = {(uint8_t)kind, (uint8_t)index};
-  put(&f->roots, head, sizeof head);
+  put_bytes(&f->roots, head, sizeof head);
   put_uvarint(&f->roots, address >> 3);
   f->footer.roots++;
 }
@@ -275,14 +275,14 @@ static size_t put_offset(forge_bytes *out, uint64_t n) {
   uint8_t offset[FORGE_OFFSET_BYTES];
   size_t at = out->size;
   forge_offset(offset, n);
-  put(out, offset, sizeof offset);
+  put_bytes(out, offset, sizeof offset);
   return at;
 }
 
 static size_t put_directory_entry(forge_bytes *out, unsigned number, uint64_t offset,
                                   uint64_t bytes) {
   uint8_t head = (uint8_t)number;
-  put(out, &head, 1);
+  put_bytes(out, &head, 1);
   size_t at = put_offset(out, offset);
   (void)put_offset(out, bytes);
   return at;
@@ -292,7 +292,7 @@ static void put_directory(forge *f, uint64_t end) {
   forge_bytes *out = &f->out;
   uint8_t n = (uint8_t)(f->is_tracked + f->is_outside + (f->more_number > 0));
   f->directory_at = out->size;
-  put(out, &n, 1);
+  put_bytes(out, &n, 1);
   if (f->is_tracked)
     f->sites_at = put_directory_entry(out, LH_SECTION_SITES, f->footer.sites_offset, f->sites.size);
   if (f->is_outside)
@@ -312,7 +312,7 @@ static void put_table_entry(forge *f, uint64_t end, uint64_t i, bool has_start) 
   if (i * sizeof start < f->starts.size)
     memcpy(start, f->starts.data + i * sizeof start, sizeof start);
   put_u64(&f->out, i * LH_BLOCK_BYTES < end ? block_hash(f->out.data, end, i) : 0);
-  if (has_start) put(&f->out, start, sizeof start);
+  if (has_start) put_bytes(&f->out, start, sizeof start);
 }
 
 static void put_footer(forge *f) {
@@ -329,14 +329,14 @@ static void put_footer(forge *f) {
   put_uvarint(out, f->footer.gc_bytes ? f->footer.gc_bytes
                                       : f->footer.object_bytes + f->footer.string_table_bytes);
   put_uvarint(out, f->footer.string_table_bytes);
-  put(out, &f->footer.gc_state, 1);
-  put(out, &f->footer.gc_generational, 1);
+  put_bytes(out, &f->footer.gc_state, 1);
+  put_bytes(out, &f->footer.gc_generational, 1);
   bool is_version_3 = out->data[8] >= 3;
   if (is_version_3) put_uvarint(out, f->footer.finalized);
   for (int i = 0; i < 4; i++) put_uvarint(out, f->footer.objects[i]);
   put_uvarint(out, f->footer.object_bytes);
   put_uvarint(out, f->footer.roots);
-  put(out, f->roots.data, f->roots.size);
+  put_bytes(out, f->roots.data, f->roots.size);
   if (is_version_3) put_uvarint(out, f->footer.n_keys);
   for (uint64_t i = 0; is_version_3 && i < f->footer.n_keys && i < 4; i++) {
     put_uvarint(out, f->footer.keys[i] >> 3);
@@ -349,16 +349,16 @@ static void put_footer(forge *f) {
   n_blocks += f->footer.extra_blocks;
   put_u32(out, (uint32_t)n_blocks);
   for (uint64_t i = 0; i < n_blocks; i++) put_table_entry(f, end, i, is_version_6);
-  if (f->footer.tail) put(out, f->footer.tail, strlen(f->footer.tail));
+  if (f->footer.tail) put_bytes(out, f->footer.tail, strlen(f->footer.tail));
 }
 
 void forge_finish(forge *f) {
   if (f->footer.sites_offset == 0) f->footer.sites_offset = f->out.size;
-  put(&f->out, f->sites.data, f->sites.size);
+  put_bytes(&f->out, f->sites.data, f->sites.size);
   if (f->footer.outside_offset == 0) f->footer.outside_offset = f->out.size;
   if (f->is_outside && f->outside.size == 0) put_outside(f);
-  put(&f->out, f->outside.data, f->outside.size);
-  put(&f->out, f->more.data, f->more.size);
+  put_bytes(&f->out, f->outside.data, f->outside.size);
+  put_bytes(&f->out, f->more.data, f->more.size);
   uint64_t end = f->out.size;
   put_footer(f);
   uint64_t footer_bytes = f->out.size - end;
@@ -367,7 +367,7 @@ void forge_finish(forge *f) {
   put_u64(&f->out, footer_bytes);
   put_u64(&f->out, hash);
   put_u64(&f->out, 0);
-  put(&f->out, LH_TAIL_MAGIC, 8);
+  put_bytes(&f->out, LH_TAIL_MAGIC, 8);
   f->data = f->out.data;
   f->size = f->out.size;
 }

@@ -20,7 +20,7 @@
 
 /* The program has the usual layout of memory. The layout of this process, which keeps free the
 ** addresses of programs (lh_reexec_elsewhere), is not inherited. */
-static void run(const char *name, const char *argument, int out) {
+static void run_program(const char *name, const char *argument, int out) {
   char path[4096];
   ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
   path[n < 0 ? 0 : n] = '\0';
@@ -42,7 +42,7 @@ pid_t host_start(const char *name, const char *argument) {
   assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
   pid_t host = fork();
   assert_true(host >= 0);
-  if (host == 0) run(name, argument, ends[1]);
+  if (host == 0) run_program(name, argument, ends[1]);
   (void)close(ends[1]);
   assert_int_equal(read(ends[0], ready, sizeof ready), sizeof ready);
   (void)close(ends[0]);

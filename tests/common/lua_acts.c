@@ -118,7 +118,7 @@ static const struct {
 };
 
 /* refused() --> the names of the system calls that refuse() knows. */
-static int refused(lua_State *L) {
+static int refused_calls(lua_State *L) {
   lua_newtable(L);
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
     lua_pushstring(L, calls[i].name);
@@ -156,7 +156,7 @@ int luaopen_lua_acts(lua_State *L) {
                                        {"reap_in_handler", reap_in_handler},
                                        {"execute", execute},
                                        {"fork", fork_host},
-                                       {"refused", refused},
+                                       {"refused", refused_calls},
                                        {"refuse", refuse},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);

@@ -192,7 +192,7 @@ static void compare_words(luaL_Buffer *b, const char *what, const char *before, 
   }
 }
 
-static void compare(luaL_Buffer *b, const picture *x, const picture *y) {
+static void compare_pictures(luaL_Buffer *b, const picture *x, const picture *y) {
   compare_words(b, "thread", x->thread, y->thread, sizeof x->thread, 0);
   compare_words(b, "block", x->block, y->block, sizeof x->block, 1);
   size_t debt_at = release()->thread_bytes + GLOBAL_DEBT;
@@ -242,7 +242,7 @@ static int silent(lua_State *L) {
   int64_t bytes = after->bytes - before->bytes;
   int n_results = lua_gettop(L) - n;
   luaL_buffinit(L, &b);
-  compare(&b, before, after);
+  compare_pictures(&b, before, after);
   free(before);
   luaL_pushresult(&b);
   lua_pushinteger(L, bytes);

@@ -5,7 +5,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
-static void allocate(lua_State *L) {
+static void allocate_some(lua_State *L) {
   lua_newtable(L);
   lua_pushfstring(L, "%p", (void *)L);
   lua_pop(L, 2);
@@ -23,11 +23,11 @@ static int resume(lua_State *L) {
   lua_State *other = lua_tothread(L, 1);
   int n = 0;
   luaL_argcheck(L, other, 1, "thread expected");
-  allocate(L);
+  allocate_some(L);
   lua_settop(L, 2);
   lua_xmove(L, other, 1);
   int status = lua_resume(other, L, 1, &n);
-  allocate(L);
+  allocate_some(L);
   if (status > LUA_YIELD) {
     lua_pushnil(L);
     lua_xmove(other, L, 1);
@@ -35,27 +35,27 @@ static int resume(lua_State *L) {
   }
   luaL_checkstack(L, n, NULL);
   lua_xmove(other, L, n);
-  allocate(L);
+  allocate_some(L);
   return n;
 }
 
 /* call(f), pcall(f): in a thread that nobody resumes. */
 static int call(lua_State *L) {
   lua_State *other = new_thread(L, 1);
-  allocate(other);
+  allocate_some(other);
   lua_call(other, 0, 0);
-  allocate(other);
-  allocate(L);
+  allocate_some(other);
+  allocate_some(L);
   return 0;
 }
 
 static int protected_call(lua_State *L) {
   lua_State *other = new_thread(L, 1);
-  allocate(other);
+  allocate_some(other);
   int status = lua_pcall(other, 0, 0, 0);
   if (status != LUA_OK) lua_pop(other, 1);
-  allocate(other);
-  allocate(L);
+  allocate_some(other);
+  allocate_some(L);
   lua_pushboolean(L, status == LUA_OK);
   return 1;
 }
@@ -64,8 +64,8 @@ static int protected_call(lua_State *L) {
 static int on(lua_State *L) {
   lua_State *other = lua_tothread(L, 1);
   luaL_argcheck(L, other, 1, "thread expected");
-  if (lua_checkstack(other, 3)) allocate(other);
-  allocate(L);
+  if (lua_checkstack(other, 3)) allocate_some(other);
+  allocate_some(L);
   return 0;
 }
 
@@ -89,9 +89,9 @@ static int close_thread(lua_State *L) {
   lua_State *other = lua_tothread(L, 1);
   luaL_argcheck(L, other, 1, "thread expected");
   memcpy(&reset, &has_one, sizeof reset);
-  allocate(L);
+  allocate_some(L);
   lua_pushinteger(L, reset(other, L));
-  allocate(L);
+  allocate_some(L);
   return 1;
 }
 
@@ -100,10 +100,10 @@ static int deep(lua_State *L) {
   const void *volatile words[4096];
   const void *other = lua_tothread(L, 2), *itself = L;
   for (size_t i = 0; i < 4096; i++) words[i] = i % 2 ? other : itself;
-  allocate(L);
+  allocate_some(L);
   lua_pushvalue(L, 1);
   lua_call(L, 0, 1);
-  allocate(L);
+  allocate_some(L);
   lua_pushboolean(L, words[7] == other);
   return 1;
 }
@@ -114,12 +114,12 @@ static void hook(lua_State *L, lua_Debug *ar) {
   (void)ar;
   int n;
   lua_sethook(L, NULL, 0, 0);
-  allocate(L);
+  allocate_some(L);
   lua_State *other = lua_newthread(L);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &hook_key);
   lua_xmove(L, other, 1);
   (void)lua_resume(other, L, 0, &n);
-  allocate(L);
+  allocate_some(L);
   lua_pop(L, 1);
 }
 
@@ -136,24 +136,24 @@ static int set_hook(lua_State *L) {
 /* continued(f): calls what may yield, and goes on in another C function. */
 static int go_on(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
-  allocate(L);
+  allocate_some(L);
   return lua_gettop(L);
 }
 
 static int continued(lua_State *L) {
-  allocate(L);
+  allocate_some(L);
   lua_callk(L, 0, LUA_MULTRET, 0, go_on);
   return go_on(L, LUA_OK, 0);
 }
 
 /* finalized(f): a userdata whose finalizer in C allocates, and calls f in a new thread. */
 static int finalize(lua_State *L) {
-  allocate(L);
+  allocate_some(L);
   lua_getiuservalue(L, 1, 1);
   lua_State *other = new_thread(L, -1);
   int n;
   (void)lua_resume(other, L, 0, &n);
-  allocate(L);
+  allocate_some(L);
   return 0;
 }
 

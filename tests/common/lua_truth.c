@@ -62,8 +62,8 @@ static bool is_same_line(truth t, const uint32_t *pc) {
   return lh_walk_line(proto_of(t), pc - proto_of(t)->code) == true_line(t);
 }
 
-static const uint32_t *ask(const void *thread, const raw_call *call, const void *block,
-                           size_t old_bytes, size_t bytes, const void *frame) {
+static const uint32_t *ask_position(const void *thread, const raw_call *call, const void *block,
+                                    size_t old_bytes, size_t bytes, const void *frame) {
   lh_position *p = g.recorder.position;
   if (frame) return lh_position_of_table(p, thread, call, frame);
   if (block || old_bytes == 0) return lh_position_of_part(p, thread, call, block, bytes);
@@ -76,7 +76,7 @@ static bool is_same_place(truth t, const uint32_t *pc) {
   return pc == place || (pc == place + 1 && raw_opcode(*pc) == RAW_OP_EXTRAARG);
 }
 
-static void check(const void *block, size_t old_bytes, size_t bytes, const void *frame) {
+static void check_position(const void *block, size_t old_bytes, size_t bytes, const void *frame) {
   if (!g.checks || (block && bytes <= old_bytes)) return;
   if (g.recorder.sample_bytes && (g.random = g.random * 1103515245 + 12345) >> 29) return;
   g.n++;
@@ -93,7 +93,7 @@ static void check(const void *block, size_t old_bytes, size_t bytes, const void 
     g.wrong_threads++;
     note("wrong thread", t, thread, call, NULL, old_bytes, bytes);
   } else if (call) {
-    const uint32_t *pc = ask(thread, call, block, old_bytes, bytes, frame);
+    const uint32_t *pc = ask_position(thread, call, block, old_bytes, bytes, frame);
     g.untold += !pc;
     if (!pc || is_same_place(t, pc)) return;
     g.wrong_places++;
@@ -105,12 +105,13 @@ static void check(const void *block, size_t old_bytes, size_t bytes, const void 
 
 static __attribute__((noinline)) void *allocate_table(void *block, size_t old_bytes, size_t bytes) {
   const void *frame = LH_FRAME();
-  if (!lh_position_learns(g.recorder.position, frame)) check(block, old_bytes, bytes, frame);
+  if (!lh_position_learns(g.recorder.position, frame))
+    check_position(block, old_bytes, bytes, frame);
   return g.alloc(g.alloc_data, block, old_bytes, bytes);
 }
 
 static __attribute__((noinline)) void *allocate_other(void *block, size_t old_bytes, size_t bytes) {
-  check(block, old_bytes, bytes, NULL);
+  check_position(block, old_bytes, bytes, NULL);
   void *made = g.alloc(g.alloc_data, block, old_bytes, bytes);
   if (!made) lh_position_failed(g.recorder.position, bytes);
   bool is_thread = made && g.checks && !block && old_bytes == LUA_TTHREAD;
@@ -128,7 +129,7 @@ static __attribute__((noinline)) void *free_block(void *block, size_t old_bytes)
   return g.alloc(g.alloc_data, block, old_bytes, 0);
 }
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_checked(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)data;
   if (bytes == 0) return free_block(block, old_bytes);
   if (!block && old_bytes == LUA_TTABLE) return allocate_table(block, old_bytes, bytes);
@@ -167,7 +168,7 @@ int luaopen_lua_truth(lua_State *L) {
   r->sample_bytes = getenv("LUAHEAP_TRUTH_SAMPLE") != NULL;
   r->position = lh_position_new(r);
   g.alloc = lua_getallocf(L, &g.alloc_data);
-  lua_setallocf(L, allocate, NULL);
+  lua_setallocf(L, allocate_checked, NULL);
   lh_position_calibrate(r, L);
   if (getenv("LUAHEAP_TRUTH_SEARCH")) r->position->word = 0;
   g.checks = true;

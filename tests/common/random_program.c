@@ -58,7 +58,7 @@ static void put_and_keep(program *p, lh_profile_out *out, unsigned type, lh_even
   p->events[p->n_events++] = event;
 }
 
-static void allocate(program *p, lh_profile_out *out) {
+static void allocate_block(program *p, lh_profile_out *out) {
   live_block b = {any_stack(p), (unsigned)roll(p, N_TYPES), 16 + roll(p, 100), p->clock_bytes};
   lh_event e = {.kind = LH_EVENT_NEW, .stack = b.stack, .bytes = b.bytes};
   put_and_keep(p, out, b.type, e);
@@ -94,7 +94,7 @@ void run(program *p, lh_profile_out *out, size_t n) {
   for (size_t end = p->n_events + n; p->n_events < end;) {
     size_t what = roll(p, 16);
     if (p->n_blocks == 0 || (what < 8 && p->n_blocks < MOST_LIVE))
-      allocate(p, out);
+      allocate_block(p, out);
     else if (what < 9)
       resize(p, out, roll(p, p->n_blocks));
     else

@@ -60,7 +60,7 @@ uint64_t read_all(const lh_snapshot *s) {
   const lh_info *info = lh_snapshot_info(s);
   sum += strlen(info->name) + strlen(info->program) + strlen(info->lua_release);
   for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += strlen(lh_mark_at(s, i)->name);
-  for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += lh_passed_as_old(s, i).bytes;
+  for (uint32_t i = 0; i < lh_mark_count(s); i++) sum += lh_possibly_newer(s, i).bytes;
   for (lh_id id = 1; id <= lh_object_count(s); id++) sum += visit_object(s, id);
   for (lh_id id = 0; id <= lh_object_count(s); id++) sum += visit_inside(s, id);
   for (uint32_t e = 0; e < s->first_edge[s->n + 1]; e++) sum += s->address[lh_true_target(s, e)];

@@ -33,7 +33,7 @@ void search_refused(pid_t process, const char *why) {
   search_end(&s);
 }
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_in_arena(void *data, void *block, size_t old_bytes, size_t bytes) {
   arena *a = data;
   if (bytes == 0 || (block && bytes <= old_bytes)) return bytes ? block : NULL;
   size_t rounded = (bytes + 7) / 8 * 8;
@@ -50,7 +50,7 @@ static lua_State *must(lua_State *L) {
 }
 
 lua_State *arena_new_state(arena *a) {
-  lua_State *L = must(a ? lua_newstate(allocate, a) : luaL_newstate());
+  lua_State *L = must(a ? lua_newstate(allocate_in_arena, a) : luaL_newstate());
   luaL_openlibs(L);
   return L;
 }

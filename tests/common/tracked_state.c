@@ -39,7 +39,7 @@ static void find(tracked *t) {
   if (t->check && call) t->check(t, call, stack);
 }
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_tracked(void *data, void *block, size_t old_bytes, size_t bytes) {
   tracked *t = data;
   size_t held_bytes = block ? old_bytes : 0;
   bool is_thread = block && bytes == 0 && old_bytes == t->r.layout.thread_bytes;
@@ -69,7 +69,7 @@ tracked *tracked_new(bool has_stacks) {
   tracked *t = calloc(1, sizeof *t);
   lh_error error;
   assert_non_null(t);
-  t->L = t->running = lua_newstate(allocate, t);
+  t->L = t->running = lua_newstate(allocate_tracked, t);
   assert_non_null(t->L);
   luaL_openlibs(t->L);
   assert_int_equal(lh_attach(t->L, &error), LH_OK);

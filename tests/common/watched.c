@@ -51,7 +51,7 @@ void host_report(const lh_watch_report *report, void *payload) {
   lh_close(snapshot);
 }
 
-static int ask(lua_State *L) {
+static int ask_host(lua_State *L) {
   const host *h = lua_touserdata(L, lua_upvalueindex(1));
   if (!h->keeps_quiet) (void)raise(SIGUSR2);
   return 0;
@@ -64,7 +64,7 @@ static int written(lua_State *L) {
 }
 
 void host_begin(host *h) {
-  static const luaL_Reg functions[] = {{"ask", ask}, {"written", written}, {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"ask", ask_host}, {"written", written}, {NULL, NULL}};
   *h = (host){0};
   h->L = lua_newstate(host_allocate, h);
   assert_non_null(h->L);

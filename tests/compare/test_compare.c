@@ -137,7 +137,7 @@ static void analyses_of_older_ones_go_when_they_are_counted(void **state) {
 
 /* ==== No memory ====================================================================== */
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_a_diff_fails(void **state) {
   program p = program_begin();
   lh_error error;
   lh_diff *diff;
@@ -161,7 +161,7 @@ int main(void) {
       cmocka_unit_test(fingerprints_find_their_objects),
       cmocka_unit_test(other_texts_are_no_fingerprints),
       cmocka_unit_test(analyses_of_older_ones_go_when_they_are_counted),
-      cmocka_unit_test(each_allocation_fails),
+      cmocka_unit_test(each_allocation_of_a_diff_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

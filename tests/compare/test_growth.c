@@ -561,7 +561,7 @@ static size_t fail_each(const char *step) {
   return n_cases;
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_growth_fails(void **state) {
   (void)state;
   size_t n_cases = fail_each(all_kinds) + fail_each(two_paths);
   printf("faults: allocations of ladders: %zu cases, %zu survived\n", n_cases, n_cases);
@@ -579,7 +579,7 @@ int main(void) {
       cmocka_unit_test(verdicts_are_as_defined),
       cmocka_unit_test(verdicts_of_examples),
       cmocka_unit_test(a_deep_tree_adds_up),
-      cmocka_unit_test(each_allocation_fails),
+      cmocka_unit_test(each_allocation_of_growth_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,8 +198,8 @@ static void check_place(const lh_snapshot *earlier, const lh_snapshot *later, ui
   }
 }
 
-static void compare(const lh_snapshot *earlier, const lh_snapshot *later, const char *name,
-                    figures *sum) {
+static void compare_places(const lh_snapshot *earlier, const lh_snapshot *later, const char *name,
+                           figures *sum) {
   lh_matched_place *places = lh_alloc(earlier->n_marks, sizeof *places);
   assert_non_null(places);
   lh_match(earlier, later, places);
@@ -218,7 +218,7 @@ static void no_old_object_is_called_new(void **state) {
       run r = run_load(&loads[i], mode);
       for (size_t gap = 0; gap < sizeof gaps / sizeof *gaps; gap++)
         for (int at = 0; at + gaps[gap] < CUTS; at++)
-          compare(r.at[at], r.at[at + gaps[gap]], loads[i].name, &sum);
+          compare_places(r.at[at], r.at[at + gaps[gap]], loads[i].name, &sum);
       end_run(&r);
     }
     assert_true(sum.n_over <= sum.n / 100);
@@ -312,7 +312,7 @@ static void a_diff_needs_no_marks(void **state) {
   three t = take_three();
   lh_diff *whole = diff_of(&t);
   (void)state;
-  assert_int_equal(whole->passed_as_old[0].objects + whole->passed_as_old[1].objects, 0);
+  assert_int_equal(whole->possibly_newer[0].objects + whole->possibly_newer[1].objects, 0);
   for (unsigned lacks = 1; lacks < 8; lacks++) {
     open_three(&t);
     uint32_t n_marks = t.at[C]->n_marks;
@@ -323,8 +323,8 @@ static void a_diff_needs_no_marks(void **state) {
     expect_same(whole, diff);
     assert_int_equal(t.at[C]->n_marks, n_marks);
     assert_int_equal(lh_verify(t.at[C], NULL, NULL), LH_OK);
-    assert_true(lacks & 2 || diff->passed_as_old[0].objects == 0);
-    assert_true(lacks & 4 || diff->passed_as_old[1].objects == 0);
+    assert_true(lacks & 2 || diff->possibly_newer[0].objects == 0);
+    assert_true(lacks & 4 || diff->possibly_newer[1].objects == 0);
     lh_diff_free(diff);
   }
   lh_diff_free(whole);

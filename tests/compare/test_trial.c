@@ -134,7 +134,7 @@ static void another_snapshot_is_refused(void **state) {
   program_end(&r.p);
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_a_trial_fails(void **state) {
   runs r = run_all();
   size_t n_cases = 0;
   lh_trial *trial;
@@ -153,7 +153,7 @@ int main(void) {
       cmocka_unit_test(tells_what_each_run_leaves),
       cmocka_unit_test(tells_nothing_that_may_have_a_bound_yet),
       cmocka_unit_test(another_snapshot_is_refused),
-      cmocka_unit_test(each_allocation_fails),
+      cmocka_unit_test(each_allocation_of_a_trial_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

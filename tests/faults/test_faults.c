@@ -44,7 +44,7 @@ static way way_of(int i) {
 }
 
 /* Forgets all faults, and prepares the way. */
-static void begin(way w) {
+static void begin_way(way w) {
   faults_clear();
   if (w.naming == NAMED) faults_plan(FAULT_NAMELESS, 1, SIZE_MAX, EOPNOTSUPP);
   if (w.naming == UNLINKABLE) faults_plan(FAULT_LINKAT, 1, SIZE_MAX, EACCES);
@@ -111,7 +111,7 @@ static size_t fail_each(lua_State *L, way w, const struct kind *kind, int os_err
   bool failed = false;
   for (size_t n = 1;; n++) {
     assert_true(n < 100);
-    begin(w);
+    begin_way(w);
     faults_plan(kind->call, n, rest ? SIZE_MAX : n, os_errno);
     int rc = survive(L, w, os_errno);
     if (faults()->calls[kind->call].seen < n) {
@@ -152,10 +152,10 @@ static void asks_in_another_way(void **state) {
   size_t cases = 0;
   for (int i = 0; i < WAYS; i++, cases += 2) {
     way w = way_of(i);
-    begin(w);
+    begin_way(w);
     faults_plan(FAULT_FCNTL, 1, SIZE_MAX, EMFILE);
     assert_int_equal(survive(*state, w, 0), LH_OK);
-    begin(w);
+    begin_way(w);
     faults_plan(FAULT_FCNTL, 1, SIZE_MAX, EMFILE);
     faults_plan(FAULT_FSYNC, 1, SIZE_MAX, EIO);
     assert_int_equal(survive(*state, w, EIO), LH_EIO);
@@ -168,7 +168,7 @@ static void asks_in_another_way(void **state) {
 static size_t write_in_pieces(lua_State *L, size_t bytes, bool interrupt) {
   for (int i = 0; i < WAYS; i++) {
     way w = way_of(i);
-    begin(w);
+    begin_way(w);
     faults()->limited = true;
     faults()->write_bytes = bytes;
     faults()->interrupt = interrupt;
@@ -188,7 +188,7 @@ static void survives_short_writes(void **state) {
   report("EINTR at every write", cases);
   cases = 0;
   for (int i = 0; i < WAYS; i++, cases++) {
-    begin(way_of(i));
+    begin_way(way_of(i));
     faults()->limited = true;
     assert_int_equal(survive(*state, way_of(i), EIO), LH_EIO);
   }
@@ -257,7 +257,7 @@ static size_t change_folder(lua_State *L, void (*change)(void), int os_errno) {
     way w = way_of(i);
     lh_error error = {0};
     char expected[512];
-    begin(w);
+    begin_way(w);
     assert_int_equal(mkdir("sub", 0700), 0);
     if (w.older) assert_int_equal(rename("a", "sub/a"), 0);
     faults()->before_write = change;

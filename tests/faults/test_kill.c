@@ -220,7 +220,7 @@ static void is_not_disturbed_by_a_timer(void **state) {
 
 static unsigned seed;
 
-static int begin(void **state) {
+static int begin_group(void **state) {
   (void)state;
   (void)printf("seed %u\n", seed);
   return prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -235,5 +235,5 @@ int main(void) {
       cmocka_unit_test_setup_teardown(is_not_disturbed_by_a_timer, scene_set_up, scene_tear_down)};
   seed = (unsigned)now_ns();
   srand(seed);
-  return cmocka_run_group_tests(tests, begin, NULL);
+  return cmocka_run_group_tests(tests, begin_group, NULL);
 }

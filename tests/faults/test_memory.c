@@ -28,7 +28,7 @@ typedef struct allocator {
   size_t first, last; /* which of them fail, counted from 1; 0: none */
 } allocator;
 
-static void *allocate(void *data, void *block, size_t old_size, size_t size) {
+static void *allocate_by_plan(void *data, void *block, size_t old_size, size_t size) {
   allocator *a = data;
   if (size == 0) {
     free(block);
@@ -53,7 +53,7 @@ static int panic(lua_State *L) {
 /* A heap in the middle of a collection, which an emergency collection would end. */
 static lua_State *new_host(allocator *a) {
   plan(a, 0, 0);
-  lua_State *L = lua_newstate(allocate, a);
+  lua_State *L = lua_newstate(allocate_by_plan, a);
   assert_non_null(L);
   lua_atpanic(L, panic);
   luaL_requiref(L, "_G", luaopen_base, 1);
@@ -75,7 +75,7 @@ static int attach(lua_State *L, lh_error *error) {
   return lh_attach(L, error);
 }
 
-static int take(lua_State *L, lh_error *error) {
+static int take_snapshot(lua_State *L, lh_error *error) {
   return scene_take(L, "a", false, error);
 }
 
@@ -107,12 +107,9 @@ static const struct call {
   int (*call)(lua_State *L, lh_error *error);
   bool writes, allocates; /* the file "a"; memory of our own */
 } calls[] = {
-    {"take", take, true, true},
-    {"stream", stream, false, true},
-    {"background", background, true, true},
-    {"mark", mark, false, false},
-    {"mark by period", mark_period, false, false},
-    {"userdata", push_userdata, false, false},
+    {"take", take_snapshot, true, true},           {"stream", stream, false, true},
+    {"background", background, true, true},        {"mark", mark, false, false},
+    {"mark by period", mark_period, false, false}, {"userdata", push_userdata, false, false},
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
@@ -204,7 +201,7 @@ static void survives_a_host_without_memory(void **state) {
 int luaopen_heap(lua_State *L);
 
 /* Runs a chunk under a plan; false when it ran out of memory, as a Lua error or as a result. */
-static bool run(lua_State *L, allocator *a, const char *chunk, size_t n, bool rest) {
+static bool run_by_plan(lua_State *L, allocator *a, const char *chunk, size_t n, bool rest) {
   assert_int_equal(luaL_loadstring(L, chunk), LUA_OK);
   plan(a, n, rest ? SIZE_MAX : n);
   int rc = lua_pcall(L, 0, 1, 0);
@@ -262,7 +259,7 @@ static void the_module_survives_it(void **state) {
     for (size_t n = 1;; n++, cases++) {
       scene_set_older(true);
       size_t descriptors = scene_count_descriptors();
-      bool done = run(L, &a, chunks[i / 2], n, i % 2);
+      bool done = run_by_plan(L, &a, chunks[i / 2], n, i % 2);
       drop_jobs(L);
       assert_int_equal(scene_count_descriptors(), descriptors);
       assert_int_equal(scene_count_strays(), 0);

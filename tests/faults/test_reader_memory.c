@@ -29,7 +29,7 @@ typedef struct allocator {
   size_t fails; /* from this one on they fail, counted from 1; 0: none */
 } allocator;
 
-static void *allocate(void *data, void *block, size_t old_size, size_t size) {
+static void *allocate_by_plan(void *data, void *block, size_t old_size, size_t size) {
   allocator *a = data;
   if (size == 0) {
     free(block);
@@ -68,7 +68,7 @@ static void forge_tracked(void) {
   forge_free(&f);
 }
 
-static int take(lua_State *L) {
+static int take_snapshot(lua_State *L) {
   lh_error error;
   char *file = files[luaL_checkinteger(L, 1) - 1];
   strcpy(file, "/tmp/heap.XXXXXX");
@@ -82,7 +82,7 @@ static void take_snapshots(void) {
   assert_non_null(L);
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
-  lua_register(L, "take", take);
+  lua_register(L, "take", take_snapshot);
   if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
   lua_close(L);
 }
@@ -95,7 +95,7 @@ static lua_State *new_reader(allocator *a) {
       "s = reader.open(c) o = s:object 'Session' "
       "tostring(s:top(1)) tostring(s:suspects()) tostring(s:diff(reader.open(a))) "
       "s:close() s, o = nil";
-  lua_State *L = lua_newstate(allocate, a);
+  lua_State *L = lua_newstate(allocate_by_plan, a);
   assert_non_null(L);
   luaL_openlibs(L);
   luaL_requiref(L, "heap.reader", luaopen_heap_reader, false);
@@ -147,7 +147,7 @@ static const char *const questions[] = {
 enum { QUESTIONS = sizeof questions / sizeof *questions };
 
 /* Runs a question; false: it failed, and says that there was not enough memory. */
-static bool ask(lua_State *L, int question) {
+static bool ask_question(lua_State *L, int question) {
   char chunk[1024];
   (void)snprintf(chunk, sizeof chunk, "%s%s", opened, questions[question]);
   bool ok = luaL_loadstring(L, chunk) == LUA_OK && lua_pcall(L, 0, 0, 0) == LUA_OK;
@@ -169,7 +169,7 @@ static void the_library_has_none(void **state) {
     uint64_t n;
     for (n = 1; !done; n += 1 + n / 32, cases++) {
       (void)lh_test_fail_allocation(n);
-      done = ask(L, i);
+      done = ask_question(L, i);
       (void)lh_test_fail_allocation(0);
     }
     assert_true(n > 10);
@@ -189,14 +189,14 @@ static void lua_has_none(void **state) {
     bool done = false;
     for (size_t n = 1; !done; n += 1 + n / 16, cases++) {
       a = (allocator){.fails = n};
-      done = ask(L, i) && a.calls < n;
+      done = ask_question(L, i) && a.calls < n;
       a.fails = 0;
     }
   }
   lua_close(L);
   for (size_t n = 1; n < 400; n++, cases++) {
     a = (allocator){0};
-    L = lua_newstate(allocate, &a);
+    L = lua_newstate(allocate_by_plan, &a);
     assert_non_null(L);
     lua_pushcfunction(L, luaopen_heap_reader);
     lua_call(L, 0, 1);

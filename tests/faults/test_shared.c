@@ -167,7 +167,7 @@ static int make_home(lua_State *L) {
   return file && fputs("kept", file) > 0 && fclose(file) == 0 ? 0 : 1;
 }
 
-static void begin(lua_State *L, mode_t mode) {
+static void begin_users(lua_State *L, mode_t mode) {
   if (geteuid() != 0) skip(); /* only root can be two users */
   assert_int_equal(chmod(".", 0755), 0);
   assert_int_equal(mkdir("home", 0700), 0);
@@ -177,14 +177,14 @@ static void begin(lua_State *L, mode_t mode) {
   assert_int_equal(as_user(VICTIM, make_home, L), 0);
 }
 
-static void end(void) {
+static void end_users(void) {
   faults_clear();
   assert_int_equal(system("rm -rf home shared"), 0);
 }
 
 static void writes_through_nothing_of_another_user(void **state) {
   size_t cases = 0;
-  begin(*state, 01777);
+  begin_users(*state, 01777);
   for (size_t i = 0; i < PLANTS; i++, cases += 2 * WAYS) {
     next_plant = i;
     assert_int_equal(as_user(OTHER, plant_next, *state), 0);
@@ -199,7 +199,7 @@ static void writes_through_nothing_of_another_user(void **state) {
     assert_int_equal(mkdir("shared", 0777), 0);
     assert_int_equal(chmod("shared", 01777), 0);
   }
-  end();
+  end_users();
   (void)printf("faults: things of another user under the name: %zu cases, %zu survived\n", cases,
                cases);
 }
@@ -208,14 +208,14 @@ static void is_never_led_astray(void **state) {
   static const mode_t modes[] = {01777, 0777};
   for (int i = 0; i < 4; i++) {
     int status;
-    begin(*state, modes[i / 2]);
+    begin_users(*state, modes[i / 2]);
     if (i % 2) faults_plan(FAULT_NAMELESS, 1, SIZE_MAX, EOPNOTSUPP);
     pid_t attacker = start_as(OTHER, attack, *state);
     int failed = as_user(VICTIM, write_many, *state);
     assert_int_equal(kill(attacker, SIGKILL), 0);
     assert_int_equal(waitpid(attacker, &status, 0), attacker);
     assert_int_equal(failed, 0);
-    end();
+    end_users();
   }
   (void)printf("faults: another user changes the directory meanwhile: 1600 cases, 1600 survived\n");
 }

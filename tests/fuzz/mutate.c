@@ -81,7 +81,7 @@ static void point_elsewhere(draft *d, record *r) {
   found reference;
   lh_id id = lh_find_word(d->s, r->address >> 3);
   if (id == LH_NO_OBJECT || r->fields < d->s->data || r->fields >= d->s->data + d->s->size) return;
-  begin(d->s, id, &c);
+  begin_record(d->s, id, &c);
   for (size_t skip = roll(d, 8) + 1; skip > 0; skip--)
     if (!step(&c, &reference)) break;
   const uint8_t *fields = r->fields;

@@ -414,7 +414,7 @@ static void top_objects_are_sorted(void **state) {
     }                                                                   \
   } while (0)
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_a_graph_fails(void **state) {
   (void)state;
   heap h = heap_after(everything);
   lh_snapshot *s = h.snapshot;
@@ -444,7 +444,7 @@ static void each_allocation_fails(void **state) {
   drop(&h);
 }
 
-static void nothing_before_its_time(void **state) {
+static void no_graph_before_its_time(void **state) {
   (void)state;
   heap h = heap_after("");
   lh_error error;
@@ -480,8 +480,8 @@ int main(void) {
       cmocka_unit_test(a_set_retains_more_than_its_members),
       cmocka_unit_test(top_classes_are_exact),
       cmocka_unit_test(top_objects_are_sorted),
-      cmocka_unit_test(each_allocation_fails),
-      cmocka_unit_test(nothing_before_its_time),
+      cmocka_unit_test(each_allocation_of_a_graph_fails),
+      cmocka_unit_test(no_graph_before_its_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,7 +127,7 @@ static bool are_independent(const lh_independent *found, units *all, lh_id to) {
   return ok;
 }
 
-static bool check(lh_snapshot *s, units *all, lh_id id) {
+static bool check_paths_to(lh_snapshot *s, units *all, lh_id id) {
   lh_independent found;
   for (size_t i = 0; i < all->n; i++)
     all->list[i].is_fixed =
@@ -179,15 +179,15 @@ static size_t steps_to(const lh_path *path, lh_id id) {
 static bool check_junction(lh_snapshot *s, units *all, lh_id id) {
   lh_independent found;
   lh_path path;
-  lh_id junction = LH_ROOT;
+  lh_id common_holder = LH_ROOT;
   assert_int_equal(lh_find_independent(s, id, LIMIT, &found, NULL), LH_OK);
   size_t n = found.n;
   lh_independent_free(&found);
   if (n > 1) return true;
   assert_int_equal(lh_shortest_path(s, id, &path, NULL), LH_OK);
-  int code = lh_find_junction(s, id, LIMIT, &junction, &found, NULL);
+  int code = lh_find_common_holder(s, id, LIMIT, &common_holder, &found, NULL);
   assert_true(code == LH_OK || code == LH_ENOTFOUND);
-  size_t below = steps_to(&path, junction);
+  size_t below = steps_to(&path, common_holder);
   bool ok = has_entry(all, &path) || each_cut_frees(all, &path, below, path.n_steps, id, true);
   if (code == LH_OK) {
     ok = ok && found.n > 1;
@@ -212,7 +212,7 @@ static void as_many_as_cuts_are_needed(void **state) {
     assert_int_equal(lh_analyse(s, NULL), LH_OK);
     list_units(s, &all);
     for (lh_id id = 1; id <= s->n; id++)
-      if (lh_is_reachable(s, id) && !(check(s, &all, id) && check_junction(s, &all, id)))
+      if (lh_is_reachable(s, id) && !(check_paths_to(s, &all, id) && check_junction(s, &all, id)))
         fail_msg("seed %lu, object %u", seed, id);
     lh_close(s);
     forge_free(&file);
@@ -226,14 +226,15 @@ static void as_many_as_cuts_are_needed(void **state) {
 typedef struct answers {
   int codes[RANDOM_MOST_OBJECTS + 1][2];
   lh_independent found[RANDOM_MOST_OBJECTS + 1][2];
-  lh_id junction[RANDOM_MOST_OBJECTS + 1];
+  lh_id common_holder[RANDOM_MOST_OBJECTS + 1];
 } answers;
 
 static void ask_all(lh_snapshot *s, size_t limit, answers *a) {
   for (lh_id id = 1; id <= s->n; id++) {
-    a->junction[id] = LH_ROOT;
+    a->common_holder[id] = LH_ROOT;
     a->codes[id][0] = lh_find_independent(s, id, limit, &a->found[id][0], NULL);
-    a->codes[id][1] = lh_find_junction(s, id, limit + 1, &a->junction[id], &a->found[id][1], NULL);
+    a->codes[id][1] =
+        lh_find_common_holder(s, id, limit + 1, &a->common_holder[id], &a->found[id][1], NULL);
   }
 }
 
@@ -251,7 +252,7 @@ static bool are_same_paths(const lh_independent *a, const lh_independent *b) {
 static bool are_same_answers(const lh_snapshot *s, answers *a, answers *b) {
   bool ok = true;
   for (lh_id id = 1; id <= s->n; id++) {
-    ok = ok && (a->codes[id][1] != LH_OK || a->junction[id] == b->junction[id]);
+    ok = ok && (a->codes[id][1] != LH_OK || a->common_holder[id] == b->common_holder[id]);
     for (int k = 0; k < 2; k++) {
       ok = ok && a->codes[id][k] == b->codes[id][k];
       ok = ok && (a->codes[id][k] != LH_OK || are_same_paths(&a->found[id][k], &b->found[id][k]));
@@ -286,12 +287,12 @@ static void the_index_finds_the_same(void **state) {
 
 /* ==================================================================================== */
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_a_flow_fails(void **state) {
   (void)state;
   random_heap h = random_heap_make(7);
   forge file;
   lh_independent found;
-  lh_id junction;
+  lh_id common_holder;
   lh_error error;
   lh_snapshot *s = random_heap_open(&h, &file);
   assert_non_null(s);
@@ -311,7 +312,7 @@ static void each_allocation_fails(void **state) {
     code = LH_EMEMORY;
     for (uint64_t nth = 1; code == LH_EMEMORY; nth++) {
       (void)lh_test_fail_allocation(nth);
-      code = lh_find_junction(s, id, 3, &junction, &found, &error);
+      code = lh_find_common_holder(s, id, 3, &common_holder, &found, &error);
       (void)lh_test_fail_allocation(0);
     }
     assert_true(code == LH_OK || code == LH_ENOTFOUND);
@@ -325,7 +326,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_many_as_cuts_are_needed),
       cmocka_unit_test(the_index_finds_the_same),
-      cmocka_unit_test(each_allocation_fails),
+      cmocka_unit_test(each_allocation_of_a_flow_fails),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void walk(const lh_snapshot *s, lh_id target, edge_list *list) {
 
 static bool is_same(const lh_edge *a, const lh_edge *b) {
   return a->source == b->source && a->target == b->target && a->kind == b->kind &&
-         a->weak == b->weak && a->left_out == b->left_out && a->index == b->index &&
+         a->weak == b->weak && a->ignored == b->ignored && a->index == b->index &&
          a->ordinal == b->ordinal && a->holder == b->holder && a->key.kind == b->key.kind &&
          a->key.as.integer == b->key.as.integer;
 }

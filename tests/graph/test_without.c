@@ -90,7 +90,7 @@ static bool rows_agree(const lh_snapshot *s) {
     lh_edge edge;
     uint32_t e = s->first_edge[id], end = s->first_edge[id + 1];
     for (lh_edges_begin(s, id, &it); lh_edges_next(&it, &edge); e++) {
-      agree &= !edge.left_out || edge.weak;
+      agree &= !edge.ignored || edge.weak;
       for (; e < lh_edges_number(&it); e++) agree &= s->edge[e] == id; /* dead ephemerons */
       agree &= e < end && s->edge[e] == (edge.weak ? id : edge.target);
     }
@@ -107,14 +107,14 @@ static bool are_told(const lh_snapshot *s, const cuts *c) {
     const lh_edge *cut = &c->edges[i];
     bool found = cut->kind == LH_EDGE_EPHEMERON; /* as the table's edge */
     for (lh_edges_begin(s, cut->source, &it); lh_edges_next(&it, &edge);)
-      found |= edge.target == cut->target && edge.kind == cut->kind && edge.left_out;
+      found |= edge.target == cut->target && edge.kind == cut->kind && edge.ignored;
     told &= found;
   }
   return told;
 }
 
 /* As before lh_analyse, as after it, and twice. */
-static bool check(unsigned long seed) {
+static bool check_seed(unsigned long seed) {
   uint64_t random = seed;
   random_heap h = random_heap_make(seed), less = h;
   forge file, less_file, whole_file;
@@ -144,7 +144,7 @@ static bool check(unsigned long seed) {
 static void as_though_they_were_gone(void **state) {
   (void)state;
   for (unsigned long seed = 1; seed <= 4000; seed++)
-    if ((!only_seed || seed == only_seed) && !check(seed)) fail_msg("seed %lu", seed);
+    if ((!only_seed || seed == only_seed) && !check_seed(seed)) fail_msg("seed %lu", seed);
 }
 
 /* ==== what if ======================================================================= */
@@ -275,7 +275,7 @@ static void no_such_edges(void **state) {
   forge_free(&file);
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_cuts_fails(void **state) {
   (void)state;
   random_heap h = random_heap_make(7);
   forge file;
@@ -313,9 +313,9 @@ static void each_allocation_fails(void **state) {
 
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_though_they_were_gone), cmocka_unit_test(cuts_free_what_they_free),
-      cmocka_unit_test(classes_are_counted_anew), cmocka_unit_test(no_such_edges),
-      cmocka_unit_test(each_allocation_fails),
+      cmocka_unit_test(as_though_they_were_gone),      cmocka_unit_test(cuts_free_what_they_free),
+      cmocka_unit_test(classes_are_counted_anew),      cmocka_unit_test(no_such_edges),
+      cmocka_unit_test(each_allocation_of_cuts_fails),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);
   return cmocka_run_group_tests(tests, NULL, NULL);

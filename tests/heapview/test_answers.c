@@ -72,7 +72,7 @@ static bool is_whole(const char *text, size_t n, int code) {
   return whole;
 }
 
-static int ask(const view_question *question, bool *whole) {
+static int ask_view(const view_question *question, bool *whole) {
   char *text = NULL;
   size_t size = 0;
   FILE *out = open_memstream(&text, &size);
@@ -90,14 +90,14 @@ static void test_ahead(void **state) {
   bool whole;
   char *text;
   (void)state;
-  for (; (text = view_ahead(&opened, i)) != NULL; i++) {
+  for (; (text = view_prefetch_key(&opened, i)) != NULL; i++) {
     view_question question;
     char *asked = strdup(text);
     assert_non_null(asked);
     view_take_key(asked, &question);
     char *key = view_key(&question);
     assert_string_equal(key, text);
-    int code = ask(&question, &whole);
+    int code = ask_view(&question, &whole);
     if (strcmp(question.name, "diff") != 0) assert_int_equal(code, LH_OK);
     assert_true(whole);
     free(key);
@@ -105,7 +105,7 @@ static void test_ahead(void **state) {
     free(text);
   }
   assert_true(i > 8);
-  assert_null(view_ahead(&opened, i + 1));
+  assert_null(view_prefetch_key(&opened, i + 1));
 }
 
 /* ==== Parameters ===================================================================== */
@@ -171,7 +171,7 @@ static void test_any_parameters(void **state) {
     for (size_t n = (size_t)random() % 5; question.n < n;)
       question.parameters[question.n++] = (view_parameter){ANY(keys), ANY(values)};
     bool whole;
-    n_answers += ask(&question, &whole) == LH_OK;
+    n_answers += ask_view(&question, &whole) == LH_OK;
     if (!whole) {
       char *key = view_key(&question);
       print_message("%s\n", key);
@@ -211,7 +211,7 @@ static void fail_allocation(const view_question *question, uint64_t n) {
     bool whole;
     if (freopen("/dev/null", "w", stderr) == NULL || on_exit(leave, NULL) != 0) _exit(3);
     (void)lh_test_fail_allocation(n);
-    (void)ask(question, &whole);
+    (void)ask_view(question, &whole);
     (void)lh_test_fail_allocation(0);
     _exit(whole ? 0 : 4);
   }
@@ -231,9 +231,9 @@ static void test_no_memory(void **state) {
         .parameters = {{"at", "0x2000"}, {"class", "string"}, {"of", "0x2000"}},
         .n = 3};
     bool whole;
-    (void)ask(&question, &whole); /* what is kept is there from now on */
+    (void)ask_view(&question, &whole); /* what is kept is there from now on */
     (void)lh_test_fail_allocation(0);
-    (void)ask(&question, &whole);
+    (void)ask_view(&question, &whole);
     uint64_t n = lh_test_fail_allocation(0), step = 1 + n / MOST_FAILURES;
     for (uint64_t k = 1; k <= n; k += step) fail_allocation(&question, k);
   }

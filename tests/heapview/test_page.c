@@ -11,7 +11,7 @@
 
 #include "heapview/heapview.h"
 
-static size_t count(const char *text, size_t n, const char *what) {
+static size_t count_texts(const char *text, size_t n, const char *what) {
   size_t found = 0, length = strlen(what);
   for (const char *at = text; (at = memmem(at, n - (size_t)(at - text), what, length)) != NULL;) {
     found++;
@@ -21,7 +21,7 @@ static size_t count(const char *text, size_t n, const char *what) {
 }
 
 static size_t count_in(const char *text, const char *what) {
-  return count(text, strlen(text), what);
+  return count_texts(text, strlen(text), what);
 }
 
 static char *report(const char *carried, size_t *n) {
@@ -45,28 +45,28 @@ static void policy_allows_what_is_there(void **state) {
   const char *scripts = strstr(policy, "script-src");
   assert_non_null(scripts);
   assert_int_equal(strncmp(policy, "default-src 'none';", 19), 0);
-  assert_true(count(page, n, "<script>") > 5);
-  assert_int_equal(count(page, n, "<script>"), count_in(scripts, "'sha256-"));
+  assert_true(count_texts(page, n, "<script>") > 5);
+  assert_int_equal(count_texts(page, n, "<script>"), count_in(scripts, "'sha256-"));
   assert_int_equal(count_in(policy, "connect-src 'self'"), 1);
   assert_int_equal(count_in(policy, "'sha256-"),
-                   count(page, n, "<script>") + count(page, n, "<style>"));
+                   count_texts(page, n, "<script>") + count_texts(page, n, "<style>"));
   assert_int_equal(count_in(policy, "unsafe"), 0);
   assert_int_equal(count_in(policy, "http"), 0);
-  assert_int_equal(count(page, n, "<script src"), 0);
-  assert_int_equal(count(page, n, "<link rel=\"stylesheet\""), 0);
+  assert_int_equal(count_texts(page, n, "<script src"), 0);
+  assert_int_equal(count_texts(page, n, "<link rel=\"stylesheet\""), 0);
   const char *body = memmem(page, n, "<body>", 6), *first = memmem(page, n, "<script>", 8);
   assert_non_null(body);
   assert_true(body < first);
-  assert_int_equal(count(body, (size_t)(first - body), " style="), 0);
-  assert_int_equal(count(body, (size_t)(first - body), " on"), 0);
+  assert_int_equal(count_texts(body, (size_t)(first - body), " style="), 0);
+  assert_int_equal(count_texts(body, (size_t)(first - body), " on"), 0);
 }
 
 static void licence_goes_along(void **state) {
   (void)state;
   size_t n;
   const char *page = view_page(&n);
-  assert_int_equal(count(page, n, "Copyright 2010-2022 Mike Bostock"), 1);
-  assert_int_equal(count(page, n, "Redistributions in binary form must reproduce"), 1);
+  assert_int_equal(count_texts(page, n, "Copyright 2010-2022 Mike Bostock"), 1);
+  assert_int_equal(count_texts(page, n, "Redistributions in binary form must reproduce"), 1);
 }
 
 /* Without what it carries and the policy, a report is the page. */
@@ -85,8 +85,8 @@ static void report_is_the_page(void **state) {
   assert_non_null(only_served);
   size_t n_policy = (size_t)(behind - policy);
   assert_non_null(memmem(policy, n_policy, served, (size_t)(only_served - served)));
-  assert_int_equal(count(policy, n_policy, "connect-src"), 0);
-  assert_true(count(text, (size_t)(policy - text), "<script") == 0);
+  assert_int_equal(count_texts(policy, n_policy, "connect-src"), 0);
+  assert_true(count_texts(text, (size_t)(policy - text), "<script") == 0);
   free(text);
 }
 

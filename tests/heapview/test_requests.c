@@ -38,14 +38,14 @@ static view_taken take_at(const view_gate *gate, const sent *s) {
   return taken;
 }
 
-static view_taken take(const sent *s) {
+static view_taken take_sent(const sent *s) {
   return take_at(&(view_gate){.token = TOKEN, .port = 8000}, s);
 }
 
 /* ==== What is taken ================================================================== */
 
 static void expect_taken(const sent *s, view_wish wish) {
-  view_taken taken = take(s);
+  view_taken taken = take_sent(s);
   if (taken.wish == VIEW_REFUSED) fail_msg("%s %s: %s", s->method, s->target, taken.sentence);
   assert_int_equal(taken.wish, wish);
 }
@@ -75,7 +75,7 @@ static void what_is_right_is_taken(void **state) {
 /* ==== What is refused ================================================================ */
 
 static void expect_refused(const sent *s, unsigned status) {
-  view_taken taken = take(s);
+  view_taken taken = take_sent(s);
   if (taken.wish != VIEW_REFUSED || taken.status != status)
     fail_msg("%s %s: %u", s->method, s->target, taken.status);
   assert_non_null(taken.sentence);
@@ -200,12 +200,12 @@ static void what_was_said_is_listened_to(void **state) {
 
 /* ==== Questions ====================================================================== */
 
-static view_taken ask(const char *what) {
-  return take(&(sent){"GET", what, {HOST, WITH_TOKEN}});
+static view_taken ask_path(const char *what) {
+  return take_sent(&(sent){"GET", what, {HOST, WITH_TOKEN}});
 }
 
 static void questions_are_cut_into_words(void **state) {
-  view_taken taken = ask("/ask/tree-map?by=class&limit=200&of=%41+%26%3d%c3%a4%2B");
+  view_taken taken = ask_path("/ask/tree-map?by=class&limit=200&of=%41+%26%3d%c3%a4%2B");
   const view_question *q = &taken.question;
   (void)state;
   assert_int_equal(taken.wish, VIEW_QUESTION);
@@ -215,7 +215,7 @@ static void questions_are_cut_into_words(void **state) {
   assert_string_equal(view_parameter_of(q, "limit"), "200");
   assert_string_equal(view_parameter_of(q, "of"), "A+&=\xc3\xa4+");
   assert_null(view_parameter_of(q, "from"));
-  taken = ask("/ask/find?of=");
+  taken = ask_path("/ask/find?of=");
   assert_string_equal(view_parameter_of(&taken.question, "of"), "");
 }
 
@@ -248,9 +248,9 @@ static void other_questions_are_refused(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     REFUSED(400, "GET", wrong[i], {HOST, WITH_TOKEN});
-  assert_int_equal(ask("/ask/x?a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1&j=1&k=1&l=1").question.n,
+  assert_int_equal(ask_path("/ask/x?a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1&j=1&k=1&l=1").question.n,
                    VIEW_MOST_PARAMETERS);
-  assert_int_equal(ask("/ask/x?a=%f4%8f%bf%bf%ed%9f%bf%ee%80%80%e0%a0%80%c2%80").wish,
+  assert_int_equal(ask_path("/ask/x?a=%f4%8f%bf%bf%ed%9f%bf%ee%80%80%e0%a0%80%c2%80").wish,
                    VIEW_QUESTION);
 }
 

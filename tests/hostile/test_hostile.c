@@ -31,7 +31,7 @@ static uint64_t at(unsigned i) {
   return 0x10000 + 8 * (uint64_t)i;
 }
 
-static void begin(forge *f) {
+static void begin_hostile(forge *f) {
   forge_begin(f);
   forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
 }
@@ -107,7 +107,7 @@ static void thread(forge *f, unsigned i, uint64_t function, uint64_t name, uint6
 /* Each type of object refers to itself in every way that its record has, right or wrong; n: which
 ** flags the tables have. */
 static void selves(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_table(f, at(0), n & (LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES), at(0), 2);
   entry(f, at(0), at(0));
   entry(f, at(1), at(0));
@@ -121,7 +121,7 @@ static void selves(forge *f, unsigned n) {
 
 /* Ring of n, each of another type than the next, through every kind of reference. */
 static void ring(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_string(f, 0x2000, "name");
   for (unsigned i = 0; i < n; i++) {
     uint64_t next = at((i + 1) % n), last = at((i + n - 1) % n);
@@ -143,7 +143,7 @@ static void ring(forge *f, unsigned n) {
 
 /* Metatables of metatables, with names and modes that are there to be looked up. */
 static void metatables(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_string(f, 0x2000, "__name");
   forge_string(f, 0x2100, "__index");
   forge_string(f, 0x2200, "__mode");
@@ -158,7 +158,7 @@ static void metatables(forge *f, unsigned n) {
 
 /* Up and down between any two neighbours, from both ends: no loop has one entry. */
 static void ladder(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i < n; i++) {
     forge_table(f, at(i), 0, 0, 2);
     entry(f, at((i + 1) % n), at((i + n - 1) % n));
@@ -170,7 +170,7 @@ static void ladder(forge *f, unsigned n) {
 
 /* All of n tables refer to all. */
 static void all_to_all(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i < n; i++) {
     forge_table(f, at(i), i % 4 ? 0 : LH_FLAG_WEAK_KEYS, at(n - 1 - i), n);
     for (unsigned k = 0; k < n; k++) entry(f, at(k), at((i + k) % n));
@@ -180,7 +180,7 @@ static void all_to_all(forge *f, unsigned n) {
 
 /* Tables with weak keys that are the keys of each other, and each the value of itself. */
 static void ephemerons(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i < n; i++) {
     forge_table(f, at(i), LH_FLAG_WEAK_KEYS, 0, 2);
     entry(f, at((i + 1) % n), at(i));
@@ -254,7 +254,7 @@ static void cycles_of_every_sort(void **state) {
 /* ==== depth, and memory ============================================================= */
 
 static void deep_tables(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i < n; i++) {
     forge_table(f, at(i), 0, at(i + 1), 1);
     entry(f, at(i + 2), at(i + 1));
@@ -263,20 +263,20 @@ static void deep_tables(forge *f, unsigned n) {
 }
 
 static void deep_upvalues(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i < n; i++) upvalue(f, i, at(i + 1));
   hold(f, at(0));
 }
 
 static void deep_functions(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_string(f, 0x2000, "f");
   for (unsigned i = 0; i < n; i++) proto(f, i, 0x2000, at(i + 1), 0x2000);
   hold(f, at(0));
 }
 
 static void deep_threads(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_string(f, 0x2000, "co");
   for (unsigned i = 0; i < n; i++) thread(f, i, at(i + 1), 0x2000, at(i + 1));
   hold(f, at(0));
@@ -284,7 +284,7 @@ static void deep_threads(forge *f, unsigned n) {
 
 /* Each value is the key of the next entry, which stands before it and in the other table. */
 static void deep_ephemerons(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i <= n; i++) upvalue(f, i, at(i));
   for (unsigned table = 0; table < 2; table++) {
     forge_table(f, 0x2000 + 64 * table, LH_FLAG_WEAK_KEYS, 0, n / 2);
@@ -296,19 +296,19 @@ static void deep_ephemerons(forge *f, unsigned n) {
 
 /* Three bytes an object. */
 static void smallest(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i < n; i++) forge_record(f, LH_REC_TABLE | LH_FLAG_DEAD, at(i), 56);
 }
 
 static void smallest_roots(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   go_to_fixedgc(f);
   for (unsigned i = 0; i < n; i++) forge_string(f, at(i), "");
 }
 
 /* One byte an edge. */
 static void smallest_edges(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_record(f, LH_REC_LUA_CLOSURE, at(0), 40);
   forge_uvarint(f, n);
   for (unsigned i = 0; i <= n; i++) forge_reference(f, at(i % 2));
@@ -317,7 +317,7 @@ static void smallest_edges(forge *f, unsigned n) {
 }
 
 static void smallest_ephemerons(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_table(f, at(0), LH_FLAG_WEAK_KEYS, 0, n);
   for (unsigned i = 0; i < n; i++) entry(f, at(1), at(1 + i % 20));
   for (unsigned i = 1; i < 22; i++) upvalue(f, i, at(0));
@@ -337,7 +337,7 @@ static void names_of(forge *f, unsigned n, char byte) {
   memset(name, byte, sizeof name);
   name[sizeof name - 1] = '\0';
   name[0] = '@';
-  begin(f);
+  begin_hostile(f);
   forge_string(f, at(0), name);
   go_to_fixedgc(f);
   for (unsigned i = 1; i < n; i += 3) {
@@ -357,7 +357,7 @@ static void escaped_names(forge *f, unsigned n) {
 
 /* A class for each table, by metatable. */
 static void short_names(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   forge_string(f, at(0), "__name");
   go_to_fixedgc(f);
   for (unsigned i = 1; i < n; i += 3) {
@@ -372,7 +372,7 @@ static void short_names(forge *f, unsigned n) {
 
 /* And by the names of its fields. */
 static void shapes(forge *f, unsigned n) {
-  begin(f);
+  begin_hostile(f);
   for (unsigned i = 0; i < 64; i++) {
     char name[100];
     memset(name, 'x', sizeof name);

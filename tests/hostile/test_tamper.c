@@ -20,7 +20,7 @@
 /* ==== Snapshots into memory ========================================================== */
 
 /* Takes, opens and analyses; everything must be accounted for. */
-static lh_snapshot *take(lua_State *L, forge_bytes *s) {
+static lh_snapshot *take_tampered(lua_State *L, forge_bytes *s) {
   lh_error error = {0};
   lh_snapshot *snapshot = NULL;
   *s = (forge_bytes){0};
@@ -46,7 +46,7 @@ static lua_State *attached(void) {
   return L;
 }
 
-static void run(lua_State *L, const char *program) {
+static void run_chunk(lua_State *L, const char *program) {
   if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
 }
 
@@ -61,7 +61,7 @@ static void refuses_a_registry_without_main_thread(void **state) {
     lh_error error;
     lua_State *L = luaL_newstate();
     luaL_openlibs(L);
-    run(L, programs[i]);
+    run_chunk(L, programs[i]);
     assert_int_equal(lh_attach(L, &error), LH_EHOST);
     lua_close(L);
   }
@@ -71,10 +71,10 @@ static void needs_no_registry_but_its_own(void **state) {
   (void)state;
   forge_bytes s;
   lua_State *L = attached();
-  run(L,
-      "local r = debug.getregistry()"
-      "for k in pairs(r) do if type(k) ~= 'userdata' then r[k] = nil end end");
-  drop(take(L, &s), &s);
+  run_chunk(L,
+            "local r = debug.getregistry()"
+            "for k in pairs(r) do if type(k) ~= 'userdata' then r[k] = nil end end");
+  drop(take_tampered(L, &s), &s);
   lua_close(L);
 }
 
@@ -82,12 +82,12 @@ static void needs_no_registry_but_its_own(void **state) {
 ** place. */
 static lua_State *tampered(const char *program) {
   lua_State *L = attached();
-  run(L,
-      "registry = debug.getregistry()"
-      "for k, v in pairs(registry) do"
-      "  if type(k) == 'userdata' and type(v) == 'userdata' then key, state = k, v end "
-      "end");
-  run(L, program);
+  run_chunk(L,
+            "registry = debug.getregistry()"
+            "for k, v in pairs(registry) do"
+            "  if type(k) == 'userdata' and type(v) == 'userdata' then key, state = k, v end "
+            "end");
+  run_chunk(L, program);
   return L;
 }
 
@@ -101,7 +101,7 @@ static void knows_its_state(void **state) {
     lua_State *L = tampered(programs[i]);
     assert_int_equal(lh_mark(L, "x", 1, &error), LH_EARGUMENT);
     assert_int_equal(lh_attach(L, &error), LH_OK); /* a new one */
-    drop(take(L, &s), &s);
+    drop(take_tampered(L, &s), &s);
     lua_close(L);
   }
 }
@@ -115,9 +115,9 @@ static void lives_with_changed_user_values(void **state) {
   for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
     forge_bytes s;
     lua_State *L = tampered(programs[i]);
-    drop(take(L, &s), &s);
+    drop(take_tampered(L, &s), &s);
     lua_gc(L, LUA_GCCOLLECT);
-    drop(take(L, &s), &s);
+    drop(take_tampered(L, &s), &s);
     lua_close(L);
   }
 }
@@ -142,7 +142,7 @@ static void believes_no_false_mark(void **state) {
   pretend(L, sizeof(lh_own_content), LH_MARK_BY_MARK, UINT16_MAX);
   pretend(L, sizeof(lh_own_content), LH_MARK_VOID + 1, 0);
   pretend(L, sizeof(lh_own_content), UINT8_MAX, 0);
-  lh_snapshot *snapshot = take(L, &s);
+  lh_snapshot *snapshot = take_tampered(L, &s);
   assert_int_equal(lh_mark_count(snapshot), 1);
   drop(snapshot, &s);
   lua_close(L);
@@ -167,7 +167,7 @@ static int look(lua_State *L) {
   lua_Debug ar;
   lh_reach totals;
   lua_gc(L, LUA_GCCOLLECT);
-  lh_snapshot *snapshot = take(L, &s);
+  lh_snapshot *snapshot = take_tampered(L, &s);
   lh_reach_totals(snapshot, &totals);
   assert_int_equal(totals.garbage_objects, 0);
   drop(snapshot, &s);
@@ -181,7 +181,7 @@ static void sees_a_frame_that_did_not_start(void **state) {
   int hits = 0;
   for (int room = 8; room < 40; room++) {
     lua_State *L = attached(); /* a new one: in 5.4.0 a stack overflows only once */
-    run(L, overflow_program);
+    run_chunk(L, overflow_program);
     lua_pushlightuserdata(L, &hits);
     lua_pushcclosure(L, look, 1);
     assert_true(lua_checkstack(L, MAX_STACK - room + 1));

@@ -210,14 +210,14 @@ static void ask_paths(run *r) {
   lh_path *paths;
   size_t n;
   lh_independent independent;
-  lh_id id = find_deepest(s), junction;
+  lh_id id = find_deepest(s), common_holder;
   if (id == LH_NO_OBJECT) return;
   assert_int_equal(lh_shortest_paths(s, id, 5, &paths, &n, NULL), LH_OK);
   for (size_t i = 0; i < n; i++) drop(lh_path_text(s, &paths[i], i % 2));
   lh_paths_free(paths, n);
   lh_free(paths);
   if (lh_find_independent(s, id, 3, &independent, NULL) == LH_OK) lh_independent_free(&independent);
-  if (lh_find_junction(s, id, 3, &junction, &independent, NULL) == LH_OK)
+  if (lh_find_common_holder(s, id, 3, &common_holder, &independent, NULL) == LH_OK)
     lh_independent_free(&independent);
 }
 
@@ -396,7 +396,7 @@ enum { SMALL_BYTES = 32000, TIMES = 4, LITTLE = 8000000, ATTEMPTS = 3 };
 #define MOST_TIMES 7.0
 
 /* The seeds of hash tables are others each time, so only what is too much each time is. */
-static void check(const heap_family *family, bool old, bool *too_much) {
+static void check_family(const heap_family *family, bool old, bool *too_much) {
   uint64_t small[QUESTIONS], great[QUESTIONS];
   ask_all_of(family, SMALL_BYTES, old, small);
   ask_all_of(family, TIMES * SMALL_BYTES, old, great);
@@ -414,7 +414,7 @@ static size_t count_too_much(const heap_family *family, bool old) {
   size_t n = 1;
   for (int i = old ? QUESTIONS - OF_SEVERAL : 0; i < QUESTIONS; i++) too_much[i] = true;
   for (int attempt = 0; n > 0 && attempt < ATTEMPTS; attempt++) {
-    check(family, old, too_much);
+    check_family(family, old, too_much);
     n = 0;
     for (int i = 0; i < QUESTIONS; i++) n += too_much[i];
   }

@@ -41,7 +41,7 @@ static void say_and_leave(int fd) {
   _exit(fcntl(STDERR_FILENO, F_GETFL) == flags ? 0 : 3); /* the host's own */
 }
 
-static pid_t begin(void) {
+static pid_t begin_child(void) {
   pid_t child = fork();
   assert_true(child >= 0);
   if (child == 0) {
@@ -87,7 +87,7 @@ static void reader_is_gone(void **state) {
   for (int is_socket = 0; is_socket < 2; is_socket++) {
     make_pair(is_socket, ends);
     (void)close(ends[0]);
-    pid_t child = begin();
+    pid_t child = begin_child();
     if (child == 0) say_and_leave(ends[1]);
     expect_unharmed(child);
     (void)close(ends[1]);
@@ -100,7 +100,7 @@ static void nobody_empties_it(void **state) {
   for (int is_socket = 0; is_socket < 2; is_socket++) {
     make_pair(is_socket, ends);
     fill(ends[1]);
-    pid_t child = begin();
+    pid_t child = begin_child();
     if (child == 0) say_and_leave(ends[1]);
     expect_unharmed(child);
     close_both(ends);
@@ -114,7 +114,7 @@ static void full_and_not_to_be_opened(void **state) {
   if (geteuid() != 0) skip();
   assert_return_code(pipe(ends), errno);
   fill(ends[1]);
-  pid_t child = begin();
+  pid_t child = begin_child();
   if (child == 0) {
     if (fchmod(ends[1], 0) < 0 || setuid(65534) < 0) _exit(4);
     if (dup2(ends[1], STDERR_FILENO) < 0 || open("/proc/self/fd/2", O_WRONLY) >= 0) _exit(5);
@@ -131,7 +131,7 @@ static void lost_lines_are_counted(void **state) {
   (void)state;
   assert_return_code(pipe(ends), errno);
   fill(ends[1]);
-  pid_t child = begin();
+  pid_t child = begin_child();
   if (child == 0) {
     if (dup2(ends[1], STDERR_FILENO) < 0) _exit(2);
     say("lost");
@@ -160,7 +160,7 @@ static void long_lines_are_cut(void **state) {
   (void)state;
   memset(text, 'x', sizeof text - 1);
   assert_return_code(pipe(ends), errno);
-  pid_t child = begin();
+  pid_t child = begin_child();
   if (child == 0) {
     if (dup2(ends[1], STDERR_FILENO) < 0) _exit(2);
     say(text);
@@ -177,7 +177,7 @@ static void file_has_its_greatest_size(void **state) {
   (void)state;
   int fd = mkstemp(path);
   assert_return_code(fd, errno);
-  pid_t child = begin();
+  pid_t child = begin_child();
   if (child == 0) {
     const struct rlimit limit = {.rlim_cur = 1, .rlim_max = 1};
     if (lseek(fd, 1, SEEK_SET) != 1 || setrlimit(RLIMIT_FSIZE, &limit) < 0) _exit(2);
@@ -201,7 +201,7 @@ static void terminal_is_stopped(void **state) {
     how.c_lflag |= TOSTOP;
     assert_return_code(tcsetattr(slave, TCSANOW, &how), errno);
     if (is_stopped) assert_return_code(tcflow(slave, TCOOFF), errno);
-    pid_t child = begin();
+    pid_t child = begin_child();
     if (child == 0) {
       if (dup2(slave, STDERR_FILENO) < 0 || setsid() < 0) _exit(2);
       pid_t leader = ioctl(slave, TIOCSCTTY, 0) < 0 ? -1 : fork();
@@ -228,7 +228,7 @@ static void signal_that_waited_stays(void **state) {
   assert_return_code(pipe(ends), errno);
   (void)close(ends[0]);
   for (int waits = 0; waits < 2; waits++) {
-    pid_t child = begin();
+    pid_t child = begin_child();
     if (child == 0) {
       sigset_t set;
       (void)sigemptyset(&set);

@@ -87,7 +87,7 @@ static lh_snapshot *open_forged(const forge *f) {
   return s;
 }
 
-static lh_snapshot *take(forge *f, uint64_t base, bool is_outside) {
+static lh_snapshot *take_program(forge *f, uint64_t base, bool is_outside) {
   lh_error error = {0};
   forge_program(f, 1, base, is_outside);
   lh_snapshot *s = open_forged(f);
@@ -124,7 +124,7 @@ static void from_outside_by_their_code(void **state) {
   (void)state;
   for (size_t i = 0; i < 2; i++) {
     forge f;
-    lh_snapshot *s = take(&f, bases[i], true);
+    lh_snapshot *s = take_program(&f, bases[i], true);
     assert_string_equal(class_of(s, 0), "C function on_packet (libgame.so+0x1a2b)");
     assert_string_equal(class_of(s, 1), "C function libgame.so+0x1b00");
     assert_string_equal(class_of(s, 2), "C function \\x1B[31m<b>\\n@x [C] (lib\\xFF.so+0x1)");
@@ -138,7 +138,7 @@ static void from_outside_by_their_code(void **state) {
 static void from_inside_by_nothing(void **state) {
   forge f;
   (void)state;
-  lh_snapshot *s = take(&f, 0x55501230, false);
+  lh_snapshot *s = take_program(&f, 0x55501230, false);
   for (int i = 0; i < FUNCTIONS; i++) assert_string_equal(class_of(s, i), "function [C]");
   assert_innermost(s, "[C] in a function");
   lh_close(s);

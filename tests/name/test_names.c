@@ -50,7 +50,7 @@ static void tell(lh_snapshot *s, lh_id id) {
   lh_paths_free(&path, 1);
 }
 
-static void compare(lh_snapshot *s) {
+static void compare_with_mark(lh_snapshot *s) {
   lh_diff *diff;
   lh_error error;
   if (lh_mark_count(s) == 0) return;
@@ -78,7 +78,7 @@ static void bits_may_be_wrong(void **state) {
     assert_int_equal(lh_analyse(s, NULL), 0);
     assert_int_equal(lh_classify(s, NULL), 0);
     for (lh_id id = 1; id <= lh_object_count(s); id++) tell(s, id);
-    compare(s);
+    compare_with_mark(s);
     lh_close(s);
   }
   assert_true(n_opened > 100);
@@ -115,7 +115,7 @@ static int tell_held_by(lh_snapshot *s, lh_id id, lh_error *error) {
   return code;
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_names_fails(void **state) {
   forge f;
   lh_snapshot *s;
   lh_error error;
@@ -161,7 +161,7 @@ static void each_allocation_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bits_may_be_wrong),
-      cmocka_unit_test(each_allocation_fails),
+      cmocka_unit_test(each_allocation_of_names_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ typedef struct trial {
   size_t n_ids;
 } trial;
 
-static void begin(trial *t, unsigned long seed) {
+static void begin_trial(trial *t, unsigned long seed) {
   uint64_t random = seed;
   *t = (trial){.heap = random_heap_make(seed)};
   t->s = random_heap_open(&t->heap, &t->file);
@@ -48,7 +48,7 @@ static void begin(trial *t, unsigned long seed) {
   }
 }
 
-static void end(trial *t) {
+static void end_trial(trial *t) {
   lh_close(t->s);
   forge_free(&t->file);
 }
@@ -67,7 +67,7 @@ static void places_are_those_of_the_definition(void **state) {
     trial t;
     lh_places places;
     char *path[2 * RANDOM_MOST_OBJECTS];
-    begin(&t, seed);
+    begin_trial(&t, seed);
     assert_true(lh_places_make(&places, t.s, t.ids, t.n_ids, t.n_ids));
     for (size_t i = 0; i < t.n_ids; i++) path[i] = folded_path(&t, t.ids[i]);
     for (size_t i = 0; i < t.n_ids; i++) {
@@ -86,7 +86,7 @@ static void places_are_those_of_the_definition(void **state) {
     }
     for (size_t i = 0; i < t.n_ids; i++) lh_free(path[i]);
     lh_places_free(&places);
-    end(&t);
+    end_trial(&t);
   }
   assert_true(only_seed || n_shared > 200);
 }
@@ -97,10 +97,10 @@ static void any_allocation_may_fail(void **state) {
   lh_places places;
   bool ok = false;
   unsigned n = 0;
-  begin(&t, 7);
+  begin_trial(&t, 7);
   while (!ok) {
-    end(&t); /* the places of a snapshot stay as long as that */
-    begin(&t, 7);
+    end_trial(&t); /* the places of a snapshot stay as long as that */
+    begin_trial(&t, 7);
     (void)lh_test_fail_allocation(++n);
     ok = lh_places_make(&places, t.s, t.ids, t.n_ids, t.n_ids) && lh_join_places(&places);
     lh_print *prints = ok ? lh_alloc(2 * places.n, sizeof *prints) : NULL;
@@ -109,7 +109,7 @@ static void any_allocation_may_fail(void **state) {
     lh_places_free(&places);
     (void)lh_test_fail_allocation(0);
   }
-  end(&t);
+  end_trial(&t);
   assert_true(n > 20);
   printf("faults: allocations of places: %u cases, %u survived\n", n - 1, n - 1);
 }

@@ -62,7 +62,7 @@ static _Noreturn void fail(const char *what) {
   exit(1);
 }
 
-static long check(long result, const char *what) {
+static long check_result(long result, const char *what) {
   if (result < 0) fail(what);
   return result;
 }
@@ -108,10 +108,10 @@ static void *work_aside(void *ended) {
 static int listen_somewhere(void) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof address;
-  int fd = (int)check(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
-  check(bind(fd, (struct sockaddr *)&address, sizeof address), "bind");
-  check(listen(fd, 64), "listen");
-  check(getsockname(fd, (struct sockaddr *)&address, &size), "getsockname");
+  int fd = (int)check_result(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket");
+  check_result(bind(fd, (struct sockaddr *)&address, sizeof address), "bind");
+  check_result(listen(fd, 64), "listen");
+  check_result(getsockname(fd, (struct sockaddr *)&address, &size), "getsockname");
   (void)printf("port %d\n", ntohs(address.sin_port));
   (void)fflush(stdout);
   return fd;
@@ -119,7 +119,7 @@ static int listen_somewhere(void) {
 
 static void watch(int epoll, int fd) {
   struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-  check(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+  check_result(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
 }
 
 static void call_with(lua_State *L, const char *function, int fd) {
@@ -135,7 +135,7 @@ static void serve(lua_State *L, int fd) {
   if (n < 0 && errno != ECONNRESET) fail("read");
   if (n <= 0) {
     call_with(L, "close", fd);
-    check(close(fd), "close");
+    check_result(close(fd), "close");
     return;
   }
   lua_getglobal(L, "answer");
@@ -153,11 +153,11 @@ static void serve(lua_State *L, int fd) {
 /* The timeout is so short that often nothing has come. */
 static void serve_all(lua_State *L, int listening, int ending) {
   struct epoll_event events[16];
-  int epoll = (int)check(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
+  int epoll = (int)check_result(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
   watch(epoll, listening);
   watch(epoll, ending);
   for (;;) {
-    int n = (int)check(epoll_wait(epoll, events, 16, 3), "epoll_wait");
+    int n = (int)check_result(epoll_wait(epoll, events, 16, 3), "epoll_wait");
     for (int i = 0; i < n; i++) {
       if (events[i].data.fd == ending) {
         (void)close(epoll);
@@ -167,7 +167,7 @@ static void serve_all(lua_State *L, int listening, int ending) {
         serve(L, events[i].data.fd);
         continue;
       }
-      int fd = (int)check(accept4(listening, NULL, NULL, SOCK_CLOEXEC), "accept");
+      int fd = (int)check_result(accept4(listening, NULL, NULL, SOCK_CLOEXEC), "accept");
       call_with(L, "open", fd);
       watch(epoll, fd);
     }
@@ -181,9 +181,9 @@ int main(void) {
   (void)sigemptyset(&signals);
   (void)sigaddset(&signals, SIGTERM);
   (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
-  int ending = (int)check(signalfd(-1, &signals, SFD_CLOEXEC), "signalfd");
+  int ending = (int)check_result(signalfd(-1, &signals, SFD_CLOEXEC), "signalfd");
   lua_State *L = load(served);
-  check(-pthread_create(&thread, NULL, work_aside, &ended), "pthread_create");
+  check_result(-pthread_create(&thread, NULL, work_aside, &ended), "pthread_create");
   serve_all(L, listen_somewhere(), ending);
   *(volatile int *)&ended = 1;
   (void)pthread_join(thread, NULL);

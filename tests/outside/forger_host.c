@@ -25,7 +25,7 @@ static char *map(size_t bytes) {
 }
 
 /* Gives what was never used, and takes nothing back. */
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_new(void *data, void *block, size_t old_bytes, size_t bytes) {
   char **next = data;
   if (bytes == 0) return NULL;
   if (block && bytes <= old_bytes) return block;
@@ -41,10 +41,10 @@ static uint64_t *word_at(void *block, size_t offset) {
 enum { GLOBAL = 24, TOTAL_BYTES = 16 };
 static const uint64_t more = (uint64_t)60 << 30;
 
-static lua_State *new_state(void) {
+static lua_State *new_forging_state(void) {
   static char *next;
   next = map((size_t)64 << 30);
-  lua_State *L = lua_newstate(allocate, &next);
+  lua_State *L = lua_newstate(allocate_new, &next);
   if (!L) exit(1);
   luaL_openlibs(L);
   return L;
@@ -52,7 +52,7 @@ static lua_State *new_state(void) {
 
 static void forge_circle(void) {
   enum { BEFORE_CONTENT = 32 };
-  lua_State *L = new_state();
+  lua_State *L = new_forging_state();
   char *userdata = (char *)lua_newuserdatauv(L, 1, 0) - BEFORE_CONTENT;
   *word_at(userdata, 0) = (uintptr_t)userdata;
   *word_at((char *)(uintptr_t)*word_at(L, GLOBAL), TOTAL_BYTES) += more;
@@ -61,7 +61,7 @@ static void forge_circle(void) {
 static void forge_string(void) {
   enum { BYTES = 100, CONTENTS = 24, LENGTH = 16 };
   char text[BYTES] = {0};
-  lua_State *L = new_state();
+  lua_State *L = new_forging_state();
   char *string = (char *)(uintptr_t)lua_pushlstring(L, text, sizeof text) - CONTENTS;
   char *global = (char *)(uintptr_t)*word_at(L, GLOBAL);
   if (*word_at(string, LENGTH) != sizeof text) exit(1);

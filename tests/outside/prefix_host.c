@@ -20,7 +20,7 @@ static void check_header(const unsigned char *header) {
     if (header[i] != FILL) abort();
 }
 
-static void *allocate(void *unused, void *block, size_t before, size_t after) {
+static void *allocate_with_header(void *unused, void *block, size_t before, size_t after) {
   (void)unused, (void)before;
   unsigned char *header = block ? (unsigned char *)block - header_bytes : NULL;
   if (header) check_header(header);
@@ -45,7 +45,7 @@ int main(int n, char **arguments) {
   if (n != 3) return 2;
   header_bytes = strtoul(arguments[1], NULL, 10);
   if (header_bytes > MOST_BYTES) return 2;
-  lua_State *L = lua_newstate(allocate, NULL);
+  lua_State *L = lua_newstate(allocate_with_header, NULL);
   if (!L) return 1;
   luaL_openlibs(L);
   if (luaL_loadbuffer(L, program, sizeof program - 1, "@prefix.lua") != LUA_OK) return 1;

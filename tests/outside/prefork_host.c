@@ -16,12 +16,12 @@ enum { N_WORKERS = 3 };
 static const char of_worker[] =
     "requests = {} for i = 1, 1000 do requests[i] = {path = '/' .. i} end";
 
-static void run(lua_State *L, const char *script) {
+static void run_script(lua_State *L, const char *script) {
   if (luaL_dostring(L, script) != LUA_OK) _exit(1);
 }
 
 static _Noreturn void work(lua_State *L, int ready) {
-  run(L, of_worker);
+  run_script(L, of_worker);
   if (write(ready, "x", 1) != 1) _exit(1);
   for (;;) (void)pause();
 }
@@ -32,7 +32,7 @@ int main(void) {
   lua_State *L = luaL_newstate();
   if (!L || pipe(ready) < 0) return 1;
   luaL_openlibs(L);
-  run(L, "configuration = {workers = 3}");
+  run_script(L, "configuration = {workers = 3}");
   for (int i = 0; i < N_WORKERS; i++) {
     pid_t master = getpid(), worker = fork();
     if (worker < 0) return 1;

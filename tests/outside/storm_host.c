@@ -25,7 +25,7 @@ static volatile uint64_t *counter;
 static bool has_lock;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void *allocate(void *unused, void *block, size_t before, size_t after) {
+static void *allocate_slowly(void *unused, void *block, size_t before, size_t after) {
   enum { SO_OFTEN = 10000 }; /* most of the time */
   void *other = NULL;
   (void)unused, (void)before;
@@ -49,7 +49,7 @@ static void map_counter(const char *path) {
 
 static void *run_script(void *unused) {
   (void)unused;
-  lua_State *L = lua_newstate(allocate, NULL);
+  lua_State *L = lua_newstate(allocate_slowly, NULL);
   if (!L) exit(1);
   luaL_openlibs(L);
   if (luaL_loadfile(L, script) == LUA_OK) (void)lua_pcall(L, 0, 0, 0);

@@ -31,7 +31,7 @@ static const char program[] =
 
 /* A sanitizer lets nobody look in front of its own blocks, as is done to a state; where it does
 ** not, addresses are used again. */
-static lua_State *new_state(void) {
+static lua_State *new_host_state(void) {
 #ifdef __SANITIZE_ADDRESS__
   lua_State *L = own_newstate();
 #else
@@ -42,7 +42,7 @@ static lua_State *new_state(void) {
   return L;
 }
 
-static void run(lua_State *L) {
+static void run_whole_program(lua_State *L) {
   assert_int_equal(luaL_dostring(L, program), LUA_OK);
 }
 
@@ -115,11 +115,11 @@ static void end_comparison(comparison *of) {
 
 static comparison compare_inside(void) {
   static const char *const names[] = {"a", "b", "c"};
-  lua_State *L = new_state();
+  lua_State *L = new_host_state();
   comparison of;
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   for (int i = 0; i < N; i++) {
-    run(L);
+    run_whole_program(L);
     of.at[i] = from_inside(L, names[i]);
   }
   of.diff = diff_of(of.at);
@@ -129,10 +129,10 @@ static comparison compare_inside(void) {
 
 static comparison compare_outside(bool with_after) {
   static const char *const names[] = {"x", "y", "z"};
-  lua_State *L = new_state();
+  lua_State *L = new_host_state();
   comparison of;
   for (int i = 0; i < N; i++) {
-    run(L);
+    run_whole_program(L);
     of.at[i] = from_outside(L, names[i], with_after && i > 0 ? of.at[i - 1] : NULL);
     assert_int_equal(lh_mark_count(of.at[i]), with_after ? i + 1 : 1);
   }
@@ -145,8 +145,8 @@ static void expect_as_inside(bool with_after) {
   comparison inside = compare_inside(), outside = compare_outside(with_after);
   expect_same(inside.diff, outside.diff);
   for (int i = 0; i < 2; i++) {
-    assert_int_equal(inside.diff->passed_as_old[i].objects, 0);
-    assert_true(outside.diff->passed_as_old[i].objects < 100);
+    assert_int_equal(inside.diff->possibly_newer[i].objects, 0);
+    assert_true(outside.diff->possibly_newer[i].objects < 100);
   }
   end_comparison(&inside);
   end_comparison(&outside);
@@ -168,12 +168,12 @@ static void marks_that_were_not_carried_are_found(void **state) {
 /* Each of the three is taken from inside, or from outside at the same moment. */
 static void both_kinds_can_be_mixed(void **state) {
   static const char *const names[2][N] = {{"a", "b", "c"}, {"x", "y", "z"}};
-  lua_State *L = new_state();
+  lua_State *L = new_host_state();
   lh_snapshot *of[2][N];
   (void)state;
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   for (int i = 0; i < N; i++) {
-    run(L);
+    run_whole_program(L);
     of[1][i] = from_outside(L, names[1][i], i > 0 ? of[1][i - 1] : NULL);
     of[0][i] = from_inside(L, names[0][i]);
     assert_true(lh_is_same_state(of[0][i], of[1][i]));
@@ -207,10 +207,10 @@ static void expect_refused(lua_State *L, const lh_snapshot *after, const char *w
 
 /* As after the program was started again. */
 static void marks_of_another_state_are_refused(void **state) {
-  lua_State *L = new_state();
+  lua_State *L = new_host_state();
   (void)state;
   lh_snapshot *a = from_outside(L, "a", NULL);
-  lua_State *other = new_state();
+  lua_State *other = new_host_state();
   expect_refused(other, a, "'a' is of another process or state");
   lh_close(a);
   lua_close(other);
@@ -220,7 +220,7 @@ static void marks_of_another_state_are_refused(void **state) {
 
 /* As of a core that is older than the snapshot. */
 static void marks_of_a_newer_snapshot_are_refused(void **state) {
-  lua_State *L = new_state();
+  lua_State *L = new_host_state();
   lh_carried_mark *marks;
   lh_error error = {0};
   char told[sizeof error.message];

@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include "attach.h"
-#include "outside/run_on.h"
+#include "outside/continue_copy.h"
 #include "subject.h"
 
 typedef struct notes {
@@ -121,7 +121,7 @@ static void test_no_child_is_seen(void **state) {
     attach_open(&a, s.id);
     for (int k = 0; k < 100; k++) {
       attach_begin(&a, false);
-      assert_int_equal(a.told.stillness, LH_CAN_INJECT ? LH_STILL_FORK : LH_STILL_STOPPED);
+      assert_int_equal(a.result.stillness, LH_CAN_INJECT ? LH_STILL_FORK : LH_STILL_STOPPED);
       attach_end(&a);
       assert_int_equal(attach_children(s.id), 0);
     }
@@ -214,7 +214,7 @@ static void test_files_are_closed(void **state) {
   assert_int_equal(write(ends[1], "", 1), 1);
   attach_open(&a, s.id);
   attach_begin(&a, false);
-  assert_int_equal(a.told.stillness, LH_STILL_FORK);
+  assert_int_equal(a.result.stillness, LH_STILL_FORK);
   subject_go_on(&s);
   assert_int_equal(recv(ends[1], &byte, 1, MSG_DONTWAIT), -1);
   assert_int_equal(errno, ECONNRESET); /* its end is gone, with a byte unread */
@@ -276,14 +276,15 @@ static void test_a_stopped_process_stays_stopped(void **state) {
   uint64_t before = n->n;
   for (int k = 0; k < 20; k++) {
     attach_begin(&a, k % 2);
-    assert_int_equal(a.told.stillness, LH_STILL_STOPPED);
+    assert_int_equal(a.result.stillness, LH_STILL_STOPPED);
     attach_end(&a);
     assert_true(attach_wait_until(is_stopped, &s.id));
   }
   assert_int_equal(n->n, before);
   lh_error error;
-  assert_int_equal(lh_still_begin(a.target, 0, false, &a.still, &a.memory, &a.told, &error), LH_OK);
-  assert_int_not_equal(a.told.stillness, LH_STILL_FORK); /* idle if it is in a call */
+  assert_int_equal(
+      lh_freeze_begin(a.target, 0, false, &a.frozen_process, &a.memory, &a.result, &error), LH_OK);
+  assert_int_not_equal(a.result.stillness, LH_STILL_FORK); /* idle if it is in a call */
   attach_end(&a);
   count_stops(s.id);
   assert_int_equal(n_stops, 0);
@@ -310,14 +311,15 @@ static void test_a_stopped_computation_stays_where_it_is(void **state) {
   uint64_t before = n->n;
   for (unsigned k = 0; k < 4; k++) {
     lh_error error;
-    assert_int_equal(lh_still_begin(a.target, k, false, &a.still, &a.memory, &a.told, &error),
-                     LH_OK);
-    assert_int_equal(a.told.stillness, LH_STILL_STOPPED);
-    assert_false(a.told.was_in_system_call);
-    lh_moment *moment = lh_still_moment(a.still, &a.memory);
+    assert_int_equal(
+        lh_freeze_begin(a.target, k, false, &a.frozen_process, &a.memory, &a.result, &error),
+        LH_OK);
+    assert_int_equal(a.result.stillness, LH_STILL_STOPPED);
+    assert_false(a.result.was_in_system_call);
+    lh_continuation *continuation = lh_freeze_continuation(a.frozen_process, &a.memory);
     attach_end(&a);
-    assert_int_equal(moment != NULL, LH_CAN_RUN_ON);
-    lh_moment_free(moment);
+    assert_int_equal(continuation != NULL, LH_CAN_CONTINUE);
+    lh_continuation_free(continuation);
     assert_true(attach_wait_until(is_stopped, &s.id));
     assert_int_equal(n->n, before);
   }
@@ -381,7 +383,7 @@ static void test_a_storm_of_threads(void **state) {
   attach_open(&a, s.id);
   for (int k = 0; k < 100; k++) {
     attach_begin(&a, k % 2);
-    if (a.told.stillness == LH_STILL_STOPPED) {
+    if (a.result.stillness == LH_STILL_STOPPED) {
       uint64_t before = n->n;
       attach_nap();
       assert_int_equal(n->n, before);
@@ -401,12 +403,12 @@ static void test_a_process_that_ends(void **state) {
   long longest_ns = 3000000;
   srandom(14);
   for (int i = 0; i < 200; i++) {
-    struct timespec moment = {.tv_nsec = random() % longest_ns};
+    struct timespec continuation = {.tv_nsec = random() % longest_ns};
     int status, n_before = n_held;
     attach a = {0};
     pid_t process = fork();
     if (process == 0) {
-      (void)nanosleep(&moment, NULL);
+      (void)nanosleep(&continuation, NULL);
       _exit(i % 2 ? 7 : kill(getpid(), SIGTERM));
     }
     bool is_open = lh_open_process(process, NULL, &a.target, NULL) == LH_OK;
@@ -510,8 +512,8 @@ static void expect_no_fork(void (*life)(const subject *self), const char *reason
   attach_open(&a, s.id);
   for (int k = 0; k < 10; k++) {
     attach_begin(&a, false);
-    assert_int_equal(a.told.stillness, LH_STILL_STOPPED);
-    assert_string_equal(a.told.no_fork, reason);
+    assert_int_equal(a.result.stillness, LH_STILL_STOPPED);
+    assert_string_equal(a.result.no_fork, reason);
     attach_end(&a);
     expect_life(n);
   }
@@ -551,15 +553,16 @@ static void test_idle(void **state) {
   attach_open(&a, s.id);
   for (int k = 0; k < 4; k++) {
     assert_true(attach_wait_until(is_asleep, &s.id));
-    a.told = (lh_outside_told){0};
-    assert_int_equal(lh_still_begin(a.target, 0, false, &a.still, &a.memory, &a.told, &error),
-                     LH_OK);
-    assert_int_equal(a.told.stillness, LH_STILL_IDLE);
-    assert_true(a.told.was_in_system_call);
+    a.result = (lh_outside_result){0};
+    assert_int_equal(
+        lh_freeze_begin(a.target, 0, false, &a.frozen_process, &a.memory, &a.result, &error),
+        LH_OK);
+    assert_int_equal(a.result.stillness, LH_STILL_IDLE);
+    assert_true(a.result.was_in_system_call);
     assert_int_equal(lh_thread_state(s.id), 'S');
     if (k % 2) subject_go_on(&s);
-    assert_int_equal(lh_still_end(a.still, &a.told), k % 2 == 0);
-    assert_int_equal(a.told.stopped_ns, 0);
+    assert_int_equal(lh_freeze_end(a.frozen_process, &a.result), k % 2 == 0);
+    assert_int_equal(a.result.stopped_ns, 0);
   }
   attach_close(&a);
   subject_end(&s);

@@ -58,7 +58,7 @@ static void test_a_long_vfork(void **state) {
   attach_open(&a, s.id);
   assert_true(attach_wait_until(sleeps_in_the_kernel, &s.id));
   n_waits = n_deaf = 0;
-  int rc = lh_still_begin(a.target, 0, false, &a.still, &a.memory, &a.told, &error);
+  int rc = lh_freeze_begin(a.target, 0, false, &a.frozen_process, &a.memory, &a.result, &error);
   size_t waits = n_waits, deaf = n_deaf;
   lh_process_status status = {0};
   bool is_there = lh_process_status_of(s.id, &status);
@@ -136,7 +136,7 @@ static void test_a_frozen_cgroup(void **state) {
     bool is_frozen =
         freeze(versions[i].mount, versions[i].file, versions[i].frozen, s.id, outer, sizeof outer);
     if (is_frozen) {
-      rc = lh_still_begin(a.target, 2, false, &a.still, &a.memory, &a.told, &error);
+      rc = lh_freeze_begin(a.target, 2, false, &a.frozen_process, &a.memory, &a.result, &error);
       (void)write_into(outer, versions[i].file, versions[i].thawed);
     }
     remove_cgroup(outer, versions[i].mount, s.id);

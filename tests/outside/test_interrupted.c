@@ -473,7 +473,7 @@ static void try_call(int which, bool never_fork) {
     assert_true(attach_wait_until(is_asleep, &s.id));
     attach_begin(&a, never_fork);
     bool is_forked = LH_CAN_INJECT && !never_fork;
-    assert_int_equal(a.told.stillness, is_forked ? LH_STILL_FORK : LH_STILL_STOPPED);
+    assert_int_equal(a.result.stillness, is_forked ? LH_STILL_FORK : LH_STILL_STOPPED);
     attach_end(&a);
   }
   assert_true(attach_wait_until(is_asleep, &s.id));

@@ -251,7 +251,7 @@ static void test_stopped(void **state) {
     attach_open(&a, v.subject.id);
     attach_begin(&a, false);
     assert_int_equal(kill(v.subject.id, SIGSTOP), 0);
-    if (a.told.stillness == LH_STILL_FORK && !attach_wait_until(is_stopped, &v))
+    if (a.result.stillness == LH_STILL_FORK && !attach_wait_until(is_stopped, &v))
       fail_msg("it is not stopped");
     attach_end(&a);
     assert_true(attach_wait_until(is_stopped, &v));
@@ -288,7 +288,7 @@ static void hold_until_told(const victim *v, bool never_fork, int out) {
   attach_open(&a, v->subject.id);
   attach_begin(&a, never_fork);
   if (write(out, "", 1) != 1) _exit(1);
-  if (a.told.stillness == LH_STILL_FORK)
+  if (a.result.stillness == LH_STILL_FORK)
     copy_until_told(&a);
   else
     for (;;) attach_nap();

@@ -23,7 +23,7 @@
 #define MACHINE "machine"
 
 /* A file, with the folders above it. */
-static void put(const char *name, const char *text) {
+static void put_file(const char *name, const char *text) {
   char path[256];
   (void)snprintf(path, sizeof path, MACHINE "%s", name);
   for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -52,9 +52,9 @@ static void has_room(uint64_t bytes, bool is_limited) {
 static void test_of_the_machine(void **state) {
   (void)state;
   has_room(UINT64_MAX, false);
-  put("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  100 kB\nMemAvailable:    5000 kB\n");
+  put_file("/proc/meminfo", "MemTotal:  9000 kB\nMemFree:  100 kB\nMemAvailable:    5000 kB\n");
   has_room(5000 * 1024, false);
-  put("/proc/self/cgroup", "no line of this sort\n1:cpu:/a\n0::/\n");
+  put_file("/proc/self/cgroup", "no line of this sort\n1:cpu:/a\n0::/\n");
   has_room(5000 * 1024, false);
   remove_machine();
 }
@@ -62,22 +62,23 @@ static void test_of_the_machine(void **state) {
 #define V2 "/sys/fs/cgroup"
 static void test_of_cgroups(void **state) {
   (void)state;
-  put("/proc/meminfo", "MemAvailable:    5000 kB\n");
-  put("/proc/self/cgroup", "0::/a/b\n");
-  put(V2 "/a/b/memory.max", "max\n");
-  put(V2 "/a/b/memory.current", "3000000\n");
+  put_file("/proc/meminfo", "MemAvailable:    5000 kB\n");
+  put_file("/proc/self/cgroup", "0::/a/b\n");
+  put_file(V2 "/a/b/memory.max", "max\n");
+  put_file(V2 "/a/b/memory.current", "3000000\n");
   has_room(5000 * 1024, false);
-  put(V2 "/a/b/memory.max", "4000000\n");
+  put_file(V2 "/a/b/memory.max", "4000000\n");
   has_room(1000000, true);
-  put(V2 "/a/b/memory.stat", "anon 1\nactive_file 200000\ninactive_file_x 7\ninactive_file 3000\n");
+  put_file(V2 "/a/b/memory.stat",
+           "anon 1\nactive_file 200000\ninactive_file_x 7\ninactive_file 3000\n");
   has_room(1203000, true);
-  put(V2 "/a/memory.max", "3100000\n"); /* the one around has less left */
-  put(V2 "/a/memory.current", "3099000\n");
+  put_file(V2 "/a/memory.max", "3100000\n"); /* the one around has less left */
+  put_file(V2 "/a/memory.current", "3099000\n");
   has_room(1000, true);
-  put(V2 "/memory.max", "5\n"); /* a container's own mount; more is used than may be */
-  put(V2 "/memory.current", "10\n");
+  put_file(V2 "/memory.max", "5\n"); /* a container's own mount; more is used than may be */
+  put_file(V2 "/memory.current", "10\n");
   has_room(0, true);
-  put(V2 "/memory.stat", "inactive_file 100\n");
+  put_file(V2 "/memory.stat", "inactive_file 100\n");
   has_room(5, true);
   remove_machine();
 }
@@ -85,16 +86,16 @@ static void test_of_cgroups(void **state) {
 #define V1 "/sys/fs/cgroup/memory"
 static void test_of_the_first_version(void **state) {
   (void)state;
-  put("/proc/meminfo", "MemAvailable:    5000 kB\n");
-  put("/proc/self/cgroup", "5:memory_x:/other\n4:cpu,memory:/a\n0::/\n");
-  put(V1 "/other/memory.limit_in_bytes", "1\n");
-  put(V1 "/other/memory.usage_in_bytes", "1\n");
-  put(V1 "/memory.limit_in_bytes", "9223372036854771712\n");
-  put(V1 "/memory.usage_in_bytes", "1\n");
+  put_file("/proc/meminfo", "MemAvailable:    5000 kB\n");
+  put_file("/proc/self/cgroup", "5:memory_x:/other\n4:cpu,memory:/a\n0::/\n");
+  put_file(V1 "/other/memory.limit_in_bytes", "1\n");
+  put_file(V1 "/other/memory.usage_in_bytes", "1\n");
+  put_file(V1 "/memory.limit_in_bytes", "9223372036854771712\n");
+  put_file(V1 "/memory.usage_in_bytes", "1\n");
   has_room(5000 * 1024, false);
-  put(V1 "/a/memory.limit_in_bytes", "2000000\n");
-  put(V1 "/a/memory.usage_in_bytes", "1500000\n");
-  put(V1 "/a/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n");
+  put_file(V1 "/a/memory.limit_in_bytes", "2000000\n");
+  put_file(V1 "/a/memory.usage_in_bytes", "1500000\n");
+  put_file(V1 "/a/memory.stat", "inactive_file 1\ntotal_inactive_file 100\n");
   has_room(500100, true);
   remove_machine();
 }

@@ -57,7 +57,7 @@ static void forbid_layouts(void) {
     _exit(7);
 }
 
-static int run(char **arguments) {
+static int run_again(char **arguments) {
   lh_reexec_elsewhere(arguments);
   tell_all(arguments);
   if (strcmp(arguments[1], "again") == 0) lh_reexec_again(arguments);
@@ -151,7 +151,7 @@ static void test_place_of_the_code(void **state) {
 }
 
 int main(int argc, char **arguments) {
-  if (argc > 1) return run(arguments);
+  if (argc > 1) return run_again(arguments);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_once),
       cmocka_unit_test(test_layout_is_refused),

@@ -24,8 +24,8 @@
 #include "attach.h"
 #include "folder.h"
 #include "host_program.h"
+#include "outside/continue_copy.h"
 #include "outside/outside.h"
-#include "outside/run_on.h"
 
 #if defined __x86_64__
 

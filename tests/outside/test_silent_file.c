@@ -231,7 +231,7 @@ static bool is_traced(pid_t id) {
 
 /* ==== The library ==================================================================== */
 
-static void take(pid_t process, lh_outside_request *request, lh_outside_told *told) {
+static void take_of_process(pid_t process, lh_outside_request *request, lh_outside_result *result) {
   lh_target *target;
   const lh_found_state *states;
   size_t n;
@@ -240,10 +240,11 @@ static void take(pid_t process, lh_outside_request *request, lh_outside_told *to
   if (lh_find_states(target, &states, &n, &error) < 0) fail_msg("%s", error.message);
   for (int i = 0; i < 2; i++) {
     request->state = states[0].address;
-    if (lh_take_outside(target, request, 1, NULL, told, &error) < 0) fail_msg("%s", error.message);
+    if (lh_take_outside(target, request, 1, NULL, result, &error) < 0)
+      fail_msg("%s", error.message);
     assert_int_equal(access(request->path, F_OK), 0);
-    if (i == 1) assert_null(told->silent_file); /* nothing is asked of it again */
-    if (i == 0) assert_non_null(strstr(told->silent_file, "/silent/lua"));
+    if (i == 1) assert_null(result->silent_file); /* nothing is asked of it again */
+    if (i == 0) assert_non_null(strstr(result->silent_file, "/silent/lua"));
   }
   lh_target_free(target);
 }
@@ -251,11 +252,11 @@ static void take(pid_t process, lh_outside_request *request, lh_outside_told *to
 static void a_snapshot_without_names(void **state) {
   (void)state;
   lh_outside_request request = {.path = "a"};
-  lh_outside_told told;
+  lh_outside_result result;
   scene s;
   begin_scene(&s, "silent/lua", WAITS);
   fall_silent(&s, FUSE_OPEN);
-  take(s.program, &request, &told);
+  take_of_process(s.program, &request, &result);
   end_scene(&s);
   (void)unlink("a");
 }

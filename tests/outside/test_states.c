@@ -87,7 +87,7 @@ typedef struct answer {
   uint64_t count[STATES];
 } answer;
 
-static uint64_t count(lua_State *L) {
+static uint64_t gc_bytes_of(lua_State *L) {
   return (uint64_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (uint64_t)lua_gc(L, LUA_GCCOUNTB, 0);
 }
 
@@ -107,7 +107,7 @@ static void live_everywhere(const subject *self) {
   arena_run(a->states[2], "f = load('return 1')", "=c");
   lh_error error;
   if (lh_attach(a->states[3], &error) < 0) _exit(6);
-  for (int i = 0; i < STATES; i++) a->count[i] = count(a->states[i]);
+  for (int i = 0; i < STATES; i++) a->count[i] = gc_bytes_of(a->states[i]);
   subject_wait(self);
 }
 

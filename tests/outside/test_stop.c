@@ -26,13 +26,13 @@ typedef struct counts {
   volatile uint64_t of[N_THREADS];
 } counts;
 
-static _Noreturn void count(volatile uint64_t *n) {
+static _Noreturn void count_for_ever(volatile uint64_t *n) {
   for (;; ++*n)
     if (*n % 1024 == 0) (void)getppid();
 }
 
 static void *count_in_thread(void *n) {
-  count(n);
+  count_for_ever(n);
 }
 
 static void count_in_threads(const subject *self) {
@@ -41,7 +41,7 @@ static void count_in_threads(const subject *self) {
   for (int i = 1; i < N_THREADS; i++)
     if (pthread_create(&thread, NULL, count_in_thread, (void *)&c->of[i])) _exit(1);
   if (write(self->answers, "", 1) != 1) _exit(1);
-  count(&c->of[0]);
+  count_for_ever(&c->of[0]);
 }
 
 static void wait_until_all_count(counts *c) {
@@ -63,10 +63,10 @@ static void test_all_threads_are_held(void **state) {
     counts before = *c;
     attach_nap();
     assert_memory_equal(&before, (const void *)c, sizeof before);
-    assert_int_equal(a.told.stillness, LH_STILL_STOPPED);
+    assert_int_equal(a.result.stillness, LH_STILL_STOPPED);
     assert_int_equal(a.memory.process_id, s.id);
     attach_end(&a);
-    assert_true(a.told.stopped_ns >= 1000000);
+    assert_true(a.result.stopped_ns >= 1000000);
   }
   wait_until_all_count(c);
   attach_close(&a);
@@ -99,9 +99,9 @@ static void test_a_copy_is_frozen(void **state) {
   attach_open(&a, s.id);
   for (int i = 0; i < 100; i++) {
     attach_begin(&a, false);
-    if (a.told.stillness != LH_STILL_FORK) fail_msg("%s", a.told.no_fork);
-    n_in_call += a.told.was_in_system_call;
-    assert_null(a.told.no_fork);
+    if (a.result.stillness != LH_STILL_FORK) fail_msg("%s", a.result.no_fork);
+    n_in_call += a.result.was_in_system_call;
+    assert_null(a.result.no_fork);
     uint64_t frozen = read_own_count(&a.memory);
     assert_true(frozen <= c->of[0] + 1);
     while (c->of[0] <= frozen + 1000) attach_nap();
@@ -142,7 +142,7 @@ static bool is_held_at_call(const lh_stop *stop, pid_t id) {
 /* If a thread were held at its call as soon as it came there, the other would come to none. */
 static void test_no_thread_waits_for_another(void **state) {
   (void)state;
-  if (!LH_CAN_RUN_ON) skip();
+  if (!LH_CAN_CONTINUE) skip();
   int n_held = 0;
   subject s = subject_start(call_seldom, subject_share(sizeof(counts)));
   for (int i = 0; i < 50; i++) {
@@ -172,10 +172,11 @@ static void test_an_ended_process_is_refused(void **state) {
   attach_open(&a, s.id);
   subject_end(&s);
   for (unsigned attempt = 0; attempt < 4; attempt++) {
-    assert_int_equal(lh_still_begin(a.target, attempt, false, &a.still, &a.memory, &a.told, &error),
-                     LH_EIO);
+    assert_int_equal(
+        lh_freeze_begin(a.target, attempt, false, &a.frozen_process, &a.memory, &a.result, &error),
+        LH_EIO);
     assert_int_equal(error.os_errno, ESRCH);
-    assert_null(a.still);
+    assert_null(a.frozen_process);
   }
   attach_close(&a);
 }

@@ -211,7 +211,7 @@ typedef struct sampled {
   lh_outside_request requests[MOST_STATES];
   char paths[MOST_STATES][16];
   size_t n;
-  lh_outside_told told;
+  lh_outside_result result;
   unsigned n_in_call, n_stopped; /* of all samples: how many were taken so */
 } sampled;
 
@@ -228,9 +228,9 @@ static void open_storm(const storm *how, pid_t pid, sampled *s) {
   }
 }
 
-static int take(sampled *s, bool never_fork, lh_error *error) {
+static int take_sampled(sampled *s, bool never_fork, lh_error *error) {
   lh_outside_options options = {.string_bytes = LH_DEFAULT_STRING_BYTES, .never_fork = never_fork};
-  return lh_take_outside(s->target, s->requests, s->n, &options, &s->told, error);
+  return lh_take_outside(s->target, s->requests, s->n, &options, &s->result, error);
 }
 
 /* A sample that takes more than ten seconds may leave doubts: with ten programs for each processor
@@ -245,14 +245,14 @@ static void take_samples(sampled *s, bool never_fork, unsigned n) {
   lh_error error = {0};
   for (unsigned i = 0; i < n; i++) {
     uint64_t start_ns = lh_now_ns();
-    int rc = take(s, never_fork, &error);
+    int rc = take_sampled(s, never_fork, &error);
     bool in_time = was_in_time(start_ns);
     if (rc < 0 && (in_time || rc != LH_EBUSY)) fail_msg("%s", error.message);
     if (rc < 0) continue;
     for (size_t k = 0; k < s->n; k++) {
       assert_int_equal(s->requests[k].unaccounted_bytes, 0);
-      s->n_in_call += s->told.was_in_system_call;
-      s->n_stopped += s->told.stillness == LH_STILL_STOPPED;
+      s->n_in_call += s->result.was_in_system_call;
+      s->n_stopped += s->result.stillness == LH_STILL_STOPPED;
       if (LH_CAN_INJECT && in_time) assert_false(s->requests[k].is_in_doubt);
       if (!s->requests[k].is_in_doubt) check_sample(s->requests[k].path);
       (void)unlink(s->requests[k].path);
@@ -302,7 +302,8 @@ static void test_shared_memory(void **unused) {
   pid_t pid = start_storm(&how);
   open_storm(&how, pid, &s);
   for (int i = 0; i < 4; i++) {
-    if (take(&s, i % 2, &error) < 0 && error.code != LH_EBUSY) fail_msg("%s", error.message);
+    if (take_sampled(&s, i % 2, &error) < 0 && error.code != LH_EBUSY)
+      fail_msg("%s", error.message);
     for (size_t k = 0; k < s.n; k++) n_in_doubt += s.requests[k].is_in_doubt;
   }
   assert_true(n_in_doubt > 0);
@@ -341,7 +342,7 @@ static void test_one_that_is_none(void **unused) {
   s.requests[0].state += 8;
   s.n++;
   uint64_t start_ns = lh_now_ns();
-  assert_int_equal(take(&s, false, &error), LH_EHOST);
+  assert_int_equal(take_sampled(&s, false, &error), LH_EHOST);
   bool in_time = was_in_time(start_ns);
   assert_int_equal(s.requests[0].failure.code, LH_EHOST);
   assert_string_equal(s.requests[0].failure.message, error.message);
@@ -439,7 +440,7 @@ static void sample_and_die(const storm *how, pid_t pid, int n) {
   lh_error error;
   open_storm(how, pid, &s);
   requests_begin(n, die, NULL);
-  _exit(take(&s, true, &error) < 0);
+  _exit(take_sampled(&s, true, &error) < 0);
 }
 
 static bool is_alone(const void *of) {

@@ -164,7 +164,7 @@ static void check_ages(const lh_snapshot *before, const lh_snapshot *now, uint32
     n_wrong += is_older && !was_there;
     n_younger += !is_older;
   }
-  assert_true(n_wrong <= lh_passed_as_old(now, mark).objects);
+  assert_true(n_wrong <= lh_possibly_newer(now, mark).objects);
   assert_true(n_younger >= 500);
 }
 
@@ -178,8 +178,8 @@ static lh_snapshot *snapshot_after(lua_State *L, const lh_snapshot *before, cons
   if (lh_verify(s, NULL, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(lh_snapshot_info(s)->unaccounted_bytes, 0);
   const lh_mark_info *own = lh_mark_at(s, lh_mark_count(s) - 1);
-  uint64_t passed = lh_passed_as_old(s, lh_mark_count(s) - 2).objects;
-  assert_int_equal(passed, request.passed_as_old);
+  uint64_t passed = lh_possibly_newer(s, lh_mark_count(s) - 2).objects;
+  assert_int_equal(passed, request.possibly_newer);
   assert_string_equal(own->name, path);
   return s;
 }
@@ -220,7 +220,7 @@ static void test_after_inside(void **unused) {
   assert_int_equal(luaL_dostring(L, more), LUA_OK);
   lh_snapshot *b = snapshot_after(L, a, "b");
   assert_int_equal(lh_mark_count(b), 3);
-  assert_int_equal(lh_passed_as_old(b, 1).objects, 0);
+  assert_int_equal(lh_possibly_newer(b, 1).objects, 0);
   check_ages(a, b, 1);
   lh_close(a);
   lh_close(b);
@@ -319,7 +319,7 @@ typedef struct watcher {
   bool armed;
 } watcher;
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_and_look(void *data, void *block, size_t old_bytes, size_t bytes) {
   watcher *w = data;
   if (w->armed && bytes > 0) {
     lh_mirrored m = in_call();
@@ -343,7 +343,7 @@ static void test_running_function(void **unused) {
   (void)unused;
   watcher w = {0};
   own_arena_begin(&w.arena);
-  lua_State *L = w.L = lua_newstate(allocate, &w);
+  lua_State *L = w.L = lua_newstate(allocate_and_look, &w);
   lua_pushlightuserdata(L, &w);
   lua_pushcclosure(L, arm, 1);
   lua_setglobal(L, "arm");

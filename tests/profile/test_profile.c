@@ -23,7 +23,7 @@ static bool see(const lh_event *event, void *data) {
   return ++s->n < s->most;
 }
 
-static lh_profile *open_forged(const forged_profile *f) {
+static lh_profile *open_forged_profile(const forged_profile *f) {
   lh_profile *p;
   lh_error error = {0};
   if (lh_profile_open_memory(f->data, f->size, "f", &p, &error) != LH_OK)
@@ -42,7 +42,7 @@ static void events_are_read_as_written(void **state) {
   (void)state;
   forge_sample(&f, &sample_facts);
   forge_end_profile(&f, 800000, 0);
-  lh_profile *p = open_forged(&f);
+  lh_profile *p = open_forged_profile(&f);
   const lh_profile_info *about = lh_profile_about(p);
   assert_string_equal(about->program, "lua5.4 app.lua");
   assert_string_equal(about->release, "5.4.4");
@@ -107,7 +107,7 @@ static void samples_have_weights(void **state) {
                               .weight = 9362.75});
   forge_made(&f, LH_TYPE_STRING, here, 64 << 20);
   forge_end_profile(&f, 1, 0);
-  lh_profile *p = open_forged(&f);
+  lh_profile *p = open_forged_profile(&f);
   seen s = replay(p);
   assert_int_equal(lh_profile_about(p)->sample_bytes, 512 << 10);
   assert_int_equal(s.n, 2);
@@ -129,7 +129,7 @@ static void blocks_follow_one_another(void **state) {
   }
   forge_end_profile(&f, 1, 7);
   assert_true(f.size > 4 * LH_PROFILE_BLOCK_BYTES);
-  lh_profile *p = open_forged(&f);
+  lh_profile *p = open_forged_profile(&f);
   assert_int_equal(lh_profile_about(p)->n_events, N);
   assert_int_equal(lh_profile_about(p)->lost_events, 7);
   assert_int_equal(lh_n_stacks(lh_profile_sites(p)), N / 1000);
@@ -146,7 +146,7 @@ static void tables_are_read_as_written(void **state) {
   (void)state;
   forge_aggregate(&f);
   forge_end_profile(&f, 10, 0);
-  lh_profile *p = open_forged(&f);
+  lh_profile *p = open_forged_profile(&f);
   assert_true(lh_profile_about(p)->is_aggregate && lh_profile_about(p)->has_calls);
   const lh_profile_count *counts = lh_profile_counts(p, &n);
   assert_int_equal(n, 3);
@@ -190,7 +190,7 @@ static void the_last_whole_table_counts(void **state) {
       lh_table_end(&f.to);
       forge_end_profile(&f, 10, 0);
     }
-    lh_profile *p = open_forged(&f);
+    lh_profile *p = open_forged_profile(&f);
     const lh_profile_call *calls = lh_profile_calls(p, &n);
     assert_int_equal(n, cut ? 1 : 2);
     assert_int_equal(calls[0].calls, cut ? 1 : 2);
@@ -227,7 +227,7 @@ static void a_file_may_change_while_it_is_open(void **state) {
   assert_int_equal(unlink(path), 0);
 }
 
-static void memory_runs_out(void **state) {
+static void memory_runs_out_for_a_reader(void **state) {
   (void)state;
   for (int which = 0; which < 2; which++) {
     forged_profile f;
@@ -278,7 +278,7 @@ int main(int argc, char **argv) {
                                      cmocka_unit_test(tables_are_read_as_written),
                                      cmocka_unit_test(the_last_whole_table_counts),
                                      cmocka_unit_test(a_file_may_change_while_it_is_open),
-                                     cmocka_unit_test(memory_runs_out),
+                                     cmocka_unit_test(memory_runs_out_for_a_reader),
                                      cmocka_unit_test(fixture_of_version_1_opens)};
   if (argc == 2) { /* makes the fixture */
     forged_profile f;

@@ -13,7 +13,7 @@
 #include "corpus.h"
 #include "sample_profile.h"
 
-static bool count(const lh_event *event, void *data) {
+static bool count_event(const lh_event *event, void *data) {
   size_t *n = data;
   (void)event;
   ++*n;
@@ -22,7 +22,7 @@ static bool count(const lh_event *event, void *data) {
 
 static size_t replay(lh_profile *p) {
   size_t n = 0;
-  assert_int_equal(lh_profile_replay(p, count, &n, NULL), LH_OK);
+  assert_int_equal(lh_profile_replay(p, count_event, &n, NULL), LH_OK);
   return n;
 }
 

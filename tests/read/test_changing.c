@@ -37,7 +37,7 @@ static content read_content(const char *path) {
   return c;
 }
 
-static void put(int fd, content c, size_t from, size_t n) {
+static void put_part(int fd, content c, size_t from, size_t n) {
   if (pwrite(fd, c.bytes + from, n, (off_t)from) != (ssize_t)n) _exit(1);
 }
 
@@ -48,13 +48,13 @@ static _Noreturn void change_for_ever(const char *path, const content contents[2
   for (size_t round = 0; fd >= 0 && getppid() != 1; round++) {
     content c = contents[round % 2];
     switch (round / 2 % 5) {
-      case 0: put(fd, c, 0, c.n); break;
+      case 0: put_part(fd, c, 0, c.n); break;
       case 1:
-        for (size_t i = 0; i < c.n; i += STEP) put(fd, c, i, c.n - i < STEP ? c.n - i : STEP);
+        for (size_t i = 0; i < c.n; i += STEP) put_part(fd, c, i, c.n - i < STEP ? c.n - i : STEP);
         break;
-      case 2: put(fd, c, c.n / 2, c.n - c.n / 2); break;
+      case 2: put_part(fd, c, c.n / 2, c.n - c.n / 2); break;
       case 3: (void)!ftruncate(fd, (off_t)(c.n / 3)); break;
-      default: (void)!ftruncate(fd, 0), put(fd, c, c.n - 100, 100);
+      default: (void)!ftruncate(fd, 0), put_part(fd, c, c.n - 100, 100);
     }
     (void)!ftruncate(fd, (off_t)c.n);
   }

@@ -38,17 +38,17 @@ static void each_thing_is_done_once(void **state) {
   (void)state;
   for (unsigned threads = 0; threads < 40; threads += 3) {
     counted c = {.enough = THINGS};
-    assert_int_equal(lh_for_each(threads, THINGS, count_one, &c), THINGS);
+    assert_int_equal(lh_parallel_for(threads, THINGS, count_one, &c), THINGS);
     for (uint32_t i = 0; i < THINGS; i++) assert_int_equal(c.done[i], 1);
   }
-  assert_int_equal(lh_for_each(4, 0, count_one, NULL), 0);
+  assert_int_equal(lh_parallel_for(4, 0, count_one, NULL), 0);
 }
 
 static void all_is_done_before_the_first_that_is_enough(void **state) {
   (void)state;
   for (uint32_t enough = 0; enough < THINGS; enough += 37) {
     counted c = {.enough = enough};
-    assert_int_equal(lh_for_each(4, THINGS, count_one, &c), enough);
+    assert_int_equal(lh_parallel_for(4, THINGS, count_one, &c), enough);
     for (uint32_t i = 0; i < THINGS; i++) assert_true(c.done[i] == 1 || (i > enough && !c.done[i]));
   }
 }
@@ -73,7 +73,7 @@ static void no_thread_of_ours_takes_a_signal(void **state) {
   sigset_t after;
   (void)state;
   assert_int_equal(pthread_barrier_init(&m.barrier, NULL, 2), 0);
-  assert_int_equal(lh_for_each(2, 2, meet, &m), 2);
+  assert_int_equal(lh_parallel_for(2, 2, meet, &m), 2);
   assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &after), 0);
   for (int signal = 1; signal < SIGSYS; signal++) {
     if (signal == SIGKILL || signal == SIGSTOP) continue;

@@ -44,13 +44,13 @@ static void the_youngest_behind_a_mark_may_pass_as_older(void **state) {
   forge_finish(&f);
   lh_snapshot *s = open_forged(&f);
   uint64_t bytes = 0;
-  lh_count count = lh_passed_as_old(s, 0);
+  lh_count count = lh_possibly_newer(s, 0);
   static const uint64_t next[] = {AT_NAME, AT_BUS}; /* behind AT_MARK_1 and luaheap's state */
   for (size_t i = 0; i < 2; i++) bytes += lh_shallow_bytes(s, lh_find_address(s, next[i]));
   assert_int_equal(count.objects, 2); /* nothing is behind it on finobj */
   assert_int_equal(count.bytes, bytes);
-  assert_int_equal(lh_passed_as_old(s, 1).objects, 0);
-  assert_int_equal(lh_passed_as_old(s, 99).objects, 0);
+  assert_int_equal(lh_possibly_newer(s, 1).objects, 0);
+  assert_int_equal(lh_possibly_newer(s, 99).objects, 0);
   lh_close(s);
   forge_free(&f);
 }
@@ -85,7 +85,7 @@ static void one_that_a_program_took_tells_nothing(void **state) {
   lh_snapshot *s = open_forged(&f);
   assert_null(lh_snapshot_outside(s));
   assert_false(lh_c_function_at(s, 0xc000, &found));
-  assert_int_equal(lh_passed_as_old(s, 0).objects, 0);
+  assert_int_equal(lh_possibly_newer(s, 0).objects, 0);
   lh_close(s);
   forge_free(&f);
 }
@@ -267,7 +267,7 @@ static void a_mark_that_is_lacking_hides_no_other(void **state) {
   forge_matched(&f, 1, 2, 0);
   forge_finish(&f);
   lh_snapshot *s = open_forged(&f);
-  assert_int_equal(lh_passed_as_old(s, 0).objects, 2);
+  assert_int_equal(lh_possibly_newer(s, 0).objects, 2);
   lh_close(s);
   forge_free(&f);
 }

@@ -167,7 +167,7 @@ static void memory_is_bounded_by_the_bytes(void **state) {
   }
 }
 
-static void memory_runs_out(void **state) {
+static void memory_runs_out_for_a_section(void **state) {
   bytes b;
   put_sample(&b);
   uint64_t n;
@@ -188,6 +188,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(is_read_as_put), cmocka_unit_test(what_cannot_be_is_told),
       cmocka_unit_test(tables_have_an_end), cmocka_unit_test(memory_is_bounded_by_the_bytes),
-      cmocka_unit_test(memory_runs_out)};
+      cmocka_unit_test(memory_runs_out_for_a_section)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,12 +61,12 @@ static void usual_finobj(forge *f) {
   userdata(f, 48);
 }
 
-static void begin(forge *f) {
+static void begin_verified(forge *f) {
   forge_begin(f);
   forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
 }
 
-static void end(forge *f) {
+static void end_verified(forge *f) {
   usual_finobj(f);
   usual_roots(f);
 }
@@ -79,26 +79,26 @@ static void objects_with(forge *f, uint64_t key, uint64_t value) {
 
 /* With what stands on allgc unless a lie replaces it. */
 static void begin_usual(forge *f) {
-  begin(f);
+  begin_verified(f);
   objects_with(f, AT_NAME, AT_REGISTRY);
 }
 
 static void truth(forge *f) {
   begin_usual(f);
-  end(f);
+  end_verified(f);
 }
 
 /* ==== references that end nowhere, or where they cannot ============================= */
 
 static void value_nowhere(forge *f) {
-  begin(f);
+  begin_verified(f);
   objects_with(f, AT_NAME, NOWHERE);
-  end(f);
+  end_verified(f);
 }
 
 /* Two lies: the first one in the file is told, though the other is seen at once. */
 static void value_nowhere_and_string_with_a_finalizer(forge *f) {
-  begin(f);
+  begin_verified(f);
   objects_with(f, AT_NAME, NOWHERE);
   usual_finobj(f);
   forge_string(f, AT_MORE, "text");
@@ -106,9 +106,9 @@ static void value_nowhere_and_string_with_a_finalizer(forge *f) {
 }
 
 static void key_nowhere(forge *f) {
-  begin(f);
+  begin_verified(f);
   objects_with(f, NOWHERE, AT_NAME);
-  end(f);
+  end_verified(f);
 }
 
 /* The usual heap and one object more. */
@@ -128,13 +128,13 @@ static void late_in_an_array(forge *f) {
   forge_integer(f, 7);
   forge_object(f, NOWHERE);
   forge_uvarint(f, 0);
-  end(f);
+  end_verified(f);
 }
 
 static void metatable_is_a_string(forge *f) {
   begin_usual(f);
   forge_table(f, AT_MORE, 0, AT_NAME, 0);
-  end(f);
+  end_verified(f);
 }
 
 static void closure(forge *f, uint64_t proto, uint64_t upvalue) {
@@ -142,7 +142,7 @@ static void closure(forge *f, uint64_t proto, uint64_t upvalue) {
   forge_uvarint(f, 1);
   forge_reference(f, proto);
   forge_reference(f, upvalue);
-  end(f);
+  end_verified(f);
 }
 
 static void proto_is_a_table(forge *f) {
@@ -156,7 +156,7 @@ static void upvalue_is_a_string(forge *f) {
 static void content_nowhere(forge *f) {
   with_object(f, LH_REC_UPVALUE, 40);
   forge_object(f, NOWHERE);
-  end(f);
+  end_verified(f);
 }
 
 static void user_value_nowhere(forge *f) {
@@ -164,7 +164,7 @@ static void user_value_nowhere(forge *f) {
   forge_uvarint(f, 0);
   forge_uvarint(f, 1);
   forge_object(f, NOWHERE);
-  end(f);
+  end_verified(f);
 }
 
 static void c_upvalue_nowhere(forge *f) {
@@ -172,7 +172,7 @@ static void c_upvalue_nowhere(forge *f) {
   forge_uvarint(f, 0x55501234);
   forge_uvarint(f, 1);
   forge_object(f, NOWHERE);
-  end(f);
+  end_verified(f);
 }
 
 /* A frame of the host with one slot, or of `function`. */
@@ -194,7 +194,7 @@ static void stack(forge *f, uint64_t function, unsigned kind, uint64_t name, uin
     forge_reference(f, value);
   }
   forge_uvarint(f, 0);
-  end(f);
+  end_verified(f);
 }
 
 static void frame_of_a_string(forge *f) {
@@ -226,7 +226,7 @@ static void proto(forge *f, uint64_t shallow_bytes, int which, uint64_t target) 
     if (which == list) forge_reference(f, target);
     if (which == list && list == 2) forge_reference(f, 0);
   }
-  end(f);
+  end_verified(f);
 }
 
 static void source_is_a_table(forge *f) {
@@ -254,7 +254,7 @@ static void refers_to_the_condemned(forge *f) {
   forge_object(f, AT_MORE + 64);
   forge_record(f, LH_REC_TABLE | LH_FLAG_DEAD, AT_MORE + 64, 56);
   f->footer.gc_state = 4;
-  end(f);
+  end_verified(f);
 }
 
 /* ==== sizes ========================================================================= */
@@ -263,7 +263,7 @@ static void table_too_small(forge *f) {
   with_object(f, LH_REC_TABLE, 56);
   forge_uvarint(f, 4);
   for (int i = 0; i < 3; i++) forge_u8(f, 0);
-  end(f);
+  end_verified(f);
 }
 
 static void closure_too_big(forge *f) {
@@ -271,13 +271,13 @@ static void closure_too_big(forge *f) {
   forge_uvarint(f, 1);
   forge_reference(f, 0);
   forge_reference(f, 0);
-  end(f);
+  end_verified(f);
 }
 
 static void upvalue_too_big(forge *f) {
   with_object(f, LH_REC_UPVALUE, 41);
   forge_u8(f, LH_VAL_NIL);
-  end(f);
+  end_verified(f);
 }
 
 static void proto_too_big(forge *f) {
@@ -297,7 +297,7 @@ static void stack_too_big(forge *f) {
   forge_u8(f, LH_THREAD_SUSPENDED);
   forge_uvarint(f, 45);
   for (int i = 0; i < 2; i++) forge_uvarint(f, 0);
-  end(f);
+  end_verified(f);
 }
 
 static void many_names_of_locals(forge *f) {
@@ -306,7 +306,7 @@ static void many_names_of_locals(forge *f) {
   for (int i = 0; i < 11; i++) forge_uvarint(f, 0);
   forge_uvarint(f, 1);
   forge_reference(f, AT_NAME);
-  end(f);
+  end_verified(f);
 }
 
 static void unnamed_upvalues(forge *f) {
@@ -315,7 +315,7 @@ static void unnamed_upvalues(forge *f) {
   for (int i = 0; i < 5; i++) forge_uvarint(f, 0);
   forge_uvarint(f, 2);
   for (int i = 0; i < 6; i++) forge_uvarint(f, 0);
-  end(f);
+  end_verified(f);
 }
 
 /* ==== places, marks, totals ========================================================= */
@@ -338,7 +338,7 @@ static void table_is_fixed(forge *f) {
 
 static void condemned_in_a_pause(forge *f) {
   with_object(f, LH_REC_TABLE | LH_FLAG_DEAD, 56);
-  end(f);
+  end_verified(f);
 }
 
 static void younger_than_the_snapshot(forge *f) {
@@ -346,7 +346,7 @@ static void younger_than_the_snapshot(forge *f) {
   forge_table(f, AT_MORE, 0, 0, 0);
   forge_mark(f, 0x1000, LH_MARK_BY_SNAPSHOT, 1, "a");
   objects_with(f, AT_NAME, AT_REGISTRY);
-  end(f);
+  end_verified(f);
 }
 
 static void root_nowhere(forge *f) {
@@ -374,7 +374,7 @@ static void no_registry(forge *f) {
 static void two_main_threads(forge *f) {
   begin_usual(f);
   thread(f, AT_MORE, LH_FLAG_MAIN, LH_THREAD_SUSPENDED);
-  end(f);
+  end_verified(f);
 }
 
 static void counted_too_little(forge *f) {
@@ -391,7 +391,7 @@ static void no_snapshot_planted_it(forge *f) {
   forge_begin(f);
   forge_mark(f, 0x1000, LH_MARK_BY_MARK, 1, "a");
   objects_with(f, AT_NAME, AT_REGISTRY);
-  end(f);
+  end_verified(f);
 }
 
 static void another_name(forge *f) {

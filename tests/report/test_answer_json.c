@@ -27,21 +27,22 @@ static const char grows[] =
 static program p;
 static size_t n_cases;
 
-static int begin(void **state) {
+static int begin_group(void **state) {
   (void)state;
   p = program_begin();
   for (int i = 0; i < 3; i++) (void)program_step(&p, grows);
   return 0;
 }
 
-static int end(void **state) {
+static int end_group(void **state) {
   (void)state;
   program_end(&p);
   return 0;
 }
 
 /* The answer as jansson's value; NULL: refused, with the message in `error`. */
-static json_t *ask(size_t n, const char *question, const char *const *arguments, lh_error *error) {
+static json_t *ask_json(size_t n, const char *question, const char *const *arguments,
+                        lh_error *error) {
   char *text;
   int code = lh_answer_json(p.snapshots, n, question, arguments, &text, error);
   assert_true((code == LH_OK) == (text != NULL));
@@ -55,7 +56,8 @@ static json_t *ask(size_t n, const char *question, const char *const *arguments,
 static void answers_are_json(void **state) {
   (void)state;
   lh_error error;
-  json_t *json = ask(3, "classes", (const char *[]){"limit", "1", "type", "table", NULL}, &error);
+  json_t *json =
+      ask_json(3, "classes", (const char *[]){"limit", "1", "type", "table", NULL}, &error);
   json_t *rows = json_object_get(json, "classes"), *row = json_array_get(rows, 0);
   assert_int_equal(json_array_size(rows), 1);
   assert_int_equal(json_integer_value(json_object_get(row, "objects")), 1);
@@ -66,7 +68,7 @@ static void answers_are_json(void **state) {
 static void snapshots_are_compared(void **state) {
   (void)state;
   lh_error error;
-  json_t *json = ask(3, "diff", NULL, &error), *row = NULL, *found = NULL;
+  json_t *json = ask_json(3, "diff", NULL, &error), *row = NULL, *found = NULL;
   size_t i;
   json_array_foreach(json_object_get(json, "groups"), i, row) {
     const char *class = json_string_value(json_object_get(row, "class"));
@@ -75,10 +77,10 @@ static void snapshots_are_compared(void **state) {
   assert_int_equal(json_integer_value(json_object_get(found, "objects")), 300);
   assert_string_equal(json_string_value(json_object_get(found, "held_by")), "_G.sessions[*]");
   json_decref(json);
-  json = ask(3, "ladder", NULL, &error);
+  json = ask_json(3, "ladder", NULL, &error);
   assert_non_null(json);
   json_decref(json);
-  json = ask(2, "strings", NULL, &error);
+  json = ask_json(2, "strings", NULL, &error);
   assert_non_null(json);
   json_decref(json);
 }
@@ -87,7 +89,7 @@ static void snapshots_are_compared(void **state) {
 static void what_is_infinite_is_null(void **state) {
   (void)state;
   lh_error error;
-  json_t *json = ask(1, "growing", NULL, &error), *row, *found = NULL;
+  json_t *json = ask_json(1, "growing", NULL, &error), *row, *found = NULL;
   size_t i;
   json_array_foreach(json_object_get(json, "collections"), i, row) {
     const char *at = json_string_value(json_object_get(row, "held_by"));
@@ -123,7 +125,7 @@ static void nonsense_is_refused(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     lh_error error;
     const char *arguments[] = {cases[i].key, cases[i].value, NULL};
-    assert_null(ask(cases[i].n, cases[i].question, arguments, &error));
+    assert_null(ask_json(cases[i].n, cases[i].question, arguments, &error));
     assert_memory_equal(error.message, cases[i].message, strlen(cases[i].message));
   }
 }
@@ -135,7 +137,7 @@ static int ask_and_free(const char *question, const char *const *arguments, lh_e
   return code;
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_json_fails(void **state) {
   (void)state;
   lh_error error;
   FAIL_EACH(ask_and_free("classes", (const char *[]){"limit", "3", NULL}, &error));
@@ -147,6 +149,6 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(answers_are_json), cmocka_unit_test(snapshots_are_compared),
       cmocka_unit_test(what_is_infinite_is_null), cmocka_unit_test(nonsense_is_refused),
-      cmocka_unit_test(each_allocation_fails)};
-  return cmocka_run_group_tests(tests, begin, end);
+      cmocka_unit_test(each_allocation_of_json_fails)};
+  return cmocka_run_group_tests(tests, begin_group, end_group);
 }

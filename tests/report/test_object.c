@@ -34,12 +34,12 @@ static forge_bytes files[3];
 static lh_snapshot *heaps[3]; /* before the program, after it, and after `held` was made anew */
 static lh_snapshot *heap;
 
-static bool run(lua_State *L, const char *code) {
+static bool run_code(lua_State *L, const char *code) {
   return luaL_loadbuffer(L, code, strlen(code), "@lib@2/program.lua") == LUA_OK &&
          lua_pcall(L, 0, 0, 0) == LUA_OK;
 }
 
-static bool take(lua_State *L, int i) {
+static bool take_heap(lua_State *L, int i) {
   return lh_stream_snapshot(L, "s", forge_write, &files[i], NULL, NULL, NULL) == LH_OK &&
          lh_open_memory(&heaps[i], files[i].data, files[i].size, "s", NULL) == LH_OK &&
          lh_analyse(heaps[i], NULL) == LH_OK && lh_classify(heaps[i], NULL) == LH_OK;
@@ -49,9 +49,10 @@ static int take_all(void **state) {
   (void)state;
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
-  bool ok = lh_attach(L, NULL) == LH_OK && run(L, "old = {}") && take(L, 0) && run(L, program) &&
-            take(L, 1) && run(L, "held = nil other = nil collectgarbage() held = {inside = {}}") &&
-            take(L, 2);
+  bool ok = lh_attach(L, NULL) == LH_OK && run_code(L, "old = {}") && take_heap(L, 0) &&
+            run_code(L, program) && take_heap(L, 1) &&
+            run_code(L, "held = nil other = nil collectgarbage() held = {inside = {}}") &&
+            take_heap(L, 2);
   lua_close(L);
   heap = heaps[1];
   return ok ? 0 : -1;
@@ -224,7 +225,7 @@ static void an_object_is_the_same_in_other_snapshots(void **state) {
 }
 
 /* The n-th allocation fails, for each n; what is told then is an error, and nothing is left. */
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_an_object_fails(void **state) {
   static const char *const questions[] = {"object", "fields",      "referrers", "dominators",
                                           "paths",  "independent", "find",      "search"};
   lh_request request = about("_G.app.bus");
@@ -258,6 +259,6 @@ int main(void) {
                                      cmocka_unit_test(nothing_is_found_for_nonsense),
                                      cmocka_unit_test(completions_are_names),
                                      cmocka_unit_test(an_object_is_the_same_in_other_snapshots),
-                                     cmocka_unit_test(each_allocation_fails)};
+                                     cmocka_unit_test(each_allocation_of_an_object_fails)};
   return cmocka_run_group_tests(tests, take_all, drop_all);
 }

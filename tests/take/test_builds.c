@@ -64,22 +64,22 @@ LUA_API lua_Number lua_version(lua_State *L) {
 
 /* ==================================================================================== */
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_plainly(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)data, (void)old_bytes;
   if (bytes > 0) return realloc(block, bytes);
   free(block);
   return NULL;
 }
 
-static lua_State *new_state(void) {
+static lua_State *new_build_state(void) {
   more_bytes = 0;
   other_maximum = 0;
-  lua_State *L = lua_newstate(allocate, NULL);
+  lua_State *L = lua_newstate(allocate_plainly, NULL);
   assert_non_null(L);
   return L;
 }
 
-static void refused(lua_State *L, const char *what) {
+static void attach_is_refused(lua_State *L, const char *what) {
   lh_error error;
   size_t count = (size_t)lua_gc(L, LUA_GCCOUNT, 0);
   assert_int_equal(lh_attach(L, &error), LH_EHOST);
@@ -95,41 +95,41 @@ static void refused(lua_State *L, const char *what) {
 
 static void refuses_another_place_of_the_registry(void **state) {
   (void)state;
-  lua_State *L = new_state();
+  lua_State *L = new_build_state();
   other_maximum = 985000; /* LUAI_MAXSTACK = 15000 */
-  refused(L, "another LUAI_MAXSTACK");
-  L = new_state();
+  attach_is_refused(L, "another LUAI_MAXSTACK");
+  L = new_build_state();
   other_maximum = -1000;
-  refused(L, "another LUAI_MAXSTACK");
+  attach_is_refused(L, "another LUAI_MAXSTACK");
 }
 
 static void refuses_other_numbers(void **state) {
   (void)state;
-  lua_State *L = new_state();
+  lua_State *L = new_build_state();
   has_floats = has_ints = true; /* LUA_32BITS */
-  refused(L, "whose floats are double; this one's have 4 and are float");
-  L = new_state();
+  attach_is_refused(L, "whose floats are double; this one's have 4 and are float");
+  L = new_build_state();
   has_floats = true;
-  refused(L, "this one's have 8 and are float");
-  L = new_state();
+  attach_is_refused(L, "this one's have 8 and are float");
+  L = new_build_state();
   has_long_doubles = true;
-  refused(L, "this one's have 8 and are long double");
-  L = new_state();
+  attach_is_refused(L, "this one's have 8 and are long double");
+  L = new_build_state();
   has_ints = true;
-  refused(L, "this one's have 4 and are double");
+  attach_is_refused(L, "this one's have 4 and are double");
 }
 
 static void refuses_what_does_not_add_up(void **state) {
   (void)state;
-  lua_State *L = new_state();
+  lua_State *L = new_build_state();
   more_bytes = 8;
-  refused(L, "the objects of a new state of this one have ");
+  attach_is_refused(L, "the objects of a new state of this one have ");
 }
 
 /* Sizes are those of the layout where a build chose nothing, as Debian's. */
 static void measures_what_the_layout_says(void **state) {
   (void)state;
-  lua_State *L = new_state();
+  lua_State *L = new_build_state();
   lh_error error;
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   lh_layout layout = lh_find_state(L, &error)->layout;
@@ -145,7 +145,7 @@ static void fails_where_there_is_no_memory_for_it(void **state) {
   (void)state;
   size_t failed = 0;
   lh_error error;
-  lua_State *L = new_state();
+  lua_State *L = new_build_state();
   (void)lh_attach(L, NULL);
   lh_layout layout = lh_find_state(L, &error)->layout;
   for (uint64_t n = 1;; n++, failed++) {

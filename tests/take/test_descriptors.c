@@ -42,7 +42,7 @@ static void *print_on(void *payload) {
 }
 
 /* Takes a snapshot; is it whole, with nothing of the host's in it? */
-static bool take(lua_State *L, bool background) {
+static bool take_whole(lua_State *L, bool background) {
   if (scene_take(L, "a", background, NULL) != LH_OK) return false;
   return scene_is_whole("a");
 }
@@ -57,7 +57,7 @@ static int run_host(lua_State *L, int closed) {
   }
   if (pthread_create(&thread, NULL, print_on, &h) != 0) return 2;
   for (int i = 0; i < TIMES; i++) {
-    if (!take(L, i % 2)) return 3;
+    if (!take_whole(L, i % 2)) return 3;
   }
   h.prints = false;
   (void)pthread_join(thread, NULL);

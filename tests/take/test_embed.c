@@ -32,7 +32,7 @@ typedef struct host {
   size_t kind;                 /* what the last new block was said to be for */
 } host;
 
-static void *allocate(void *data, void *block, size_t old_size, size_t size) {
+static void *allocate_for_host(void *data, void *block, size_t old_size, size_t size) {
   host *h = data;
   size_t *header = block ? (size_t *)block - 2 : NULL;
   if (header && *header != old_size) fail_msg("Lua takes %zu bytes for %zu", *header, old_size);
@@ -63,7 +63,7 @@ static int panic(lua_State *L) {
 
 static lua_State *new_host(host *h) {
   *h = (host){0};
-  lua_State *L = lua_newstate(allocate, h);
+  lua_State *L = lua_newstate(allocate_for_host, h);
   assert_non_null(L);
   lua_atpanic(L, panic);
   return L;
@@ -175,7 +175,7 @@ static void attach(lua_State *L) {
 
 /* ==================================================================================== */
 
-static void refused(int rc, const lh_error *error, int code, const char *text) {
+static void code_is_refused(int rc, const lh_error *error, int code, const char *text) {
   assert_int_equal(rc, code);
   assert_int_equal(error->code, code);
   if (!strstr(error->message, text)) fail_msg("'%s' does not say '%s'", error->message, text);
@@ -267,16 +267,18 @@ static void asks_for_attaching_first(void **state) {
   sink s = {.limit = SIZE_MAX};
   lua_State *L = new_host(&h);
   lua_newtable(L);
-  refused(lh_mark(L, "x", 1, &error), &error, LH_EARGUMENT, "lh_attach was not called");
-  refused(lh_stream_snapshot(L, "x", write_sink, &s, NULL, &taken, &error), &error, LH_EARGUMENT,
-          "lh_attach was not called");
-  refused(lh_take_snapshot(L, "not-made", NULL, &taken, &error), &error, LH_EARGUMENT,
-          "lh_attach was not called");
-  refused(lh_sizeof(L, 1, &bytes, &error), &error, LH_EARGUMENT, "lh_attach was not called");
-  refused(lh_mark_period(L, NULL, &error), &error, LH_EARGUMENT, "lh_attach was not called");
-  refused(lh_stats(L, &stats, &error), &error, LH_EARGUMENT, "lh_attach was not called");
-  refused(lh_count_objects(L, &counts, NULL, 0, &error), &error, LH_EARGUMENT,
-          "lh_attach was not called");
+  code_is_refused(lh_mark(L, "x", 1, &error), &error, LH_EARGUMENT, "lh_attach was not called");
+  code_is_refused(lh_stream_snapshot(L, "x", write_sink, &s, NULL, &taken, &error), &error,
+                  LH_EARGUMENT, "lh_attach was not called");
+  code_is_refused(lh_take_snapshot(L, "not-made", NULL, &taken, &error), &error, LH_EARGUMENT,
+                  "lh_attach was not called");
+  code_is_refused(lh_sizeof(L, 1, &bytes, &error), &error, LH_EARGUMENT,
+                  "lh_attach was not called");
+  code_is_refused(lh_mark_period(L, NULL, &error), &error, LH_EARGUMENT,
+                  "lh_attach was not called");
+  code_is_refused(lh_stats(L, &stats, &error), &error, LH_EARGUMENT, "lh_attach was not called");
+  code_is_refused(lh_count_objects(L, &counts, NULL, 0, &error), &error, LH_EARGUMENT,
+                  "lh_attach was not called");
   assert_int_equal(access("not-made", F_OK), -1);
   assert_int_equal(s.size, 0);
   assert_int_equal(lua_gettop(L), 1);
@@ -296,14 +298,14 @@ static void survives_a_host_without_memory(void **state) {
     assert_int_equal(lua_gettop(L), 0);
     bool done = h.fail_at > 1 || n > 100;
     h.fail_at = 0;
-    if (rc < 0) refused(rc, &error, LH_EMEMORY, "attaching to the Lua state");
+    if (rc < 0) code_is_refused(rc, &error, LH_EMEMORY, "attaching to the Lua state");
     attach(L);
     for (size_t m = 1; m <= 2; m++) {
       size_t live = h.live;
       h.fail_at = m;
-      refused(lh_mark(L, "x", 1, &error), &error, LH_EMEMORY, "planting a mark");
+      code_is_refused(lh_mark(L, "x", 1, &error), &error, LH_EMEMORY, "planting a mark");
       h.fail_at = m;
-      refused(lh_mark_period(L, NULL, &error), &error, LH_EMEMORY, "planting a mark");
+      code_is_refused(lh_mark_period(L, NULL, &error), &error, LH_EMEMORY, "planting a mark");
       h.fail_at = 0;
       assert_int_equal(h.live, live);
     }
@@ -331,7 +333,7 @@ static void survives_its_own_lack_of_memory(void **state) {
       assert_true(n > 1);
       break;
     }
-    refused(rc, &error, LH_EMEMORY, "not enough memory");
+    code_is_refused(rc, &error, LH_EMEMORY, "not enough memory");
     assert_int_equal(access("embed-memory", F_OK), -1);
   }
   assert_int_equal(unlink("embed-memory"), 0);
@@ -358,8 +360,8 @@ static void ends_when_the_writer_refuses(void **state) {
   assert_true(whole.size > 2 << 20);
   for (size_t limit = 0; limit < whole.size; limit += whole.size / 37 + 1) {
     s = (sink){.limit = limit};
-    refused(lh_stream_snapshot(L, "cut", write_sink, &s, NULL, &taken, &error), &error, LH_EIO,
-            "took too few bytes");
+    code_is_refused(lh_stream_snapshot(L, "cut", write_sink, &s, NULL, &taken, &error), &error,
+                    LH_EIO, "took too few bytes");
     assert_int_equal(s.size, limit);
     free(s.data);
   }
@@ -387,7 +389,8 @@ static void knows_the_places_of_values(void **state) {
   assert_int_equal(bytes, 28);
   static const int wrong[] = {0, 4, 100, -1, -3, LUA_REGISTRYINDEX, LUA_REGISTRYINDEX - 1};
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-    refused(lh_sizeof(L, wrong[i], &bytes, &error), &error, LH_EARGUMENT, "no value at this index");
+    code_is_refused(lh_sizeof(L, wrong[i], &bytes, &error), &error, LH_EARGUMENT,
+                    "no value at this index");
   }
   assert_int_equal(lua_gettop(L), 3);
   end_host(L, &h);
@@ -409,10 +412,10 @@ static void says_when_the_stack_is_full(void **state) {
   }
   assert_true(n > 900000);
   size_t live = h.live;
-  refused(lh_mark(L, "x", 1, &error), &error, LH_EMEMORY, "planting a mark");
-  refused(lh_stream_snapshot(L, "x", write_sink, &s, NULL, NULL, &error), &error, LH_EMEMORY,
-          "planting a mark");
-  refused(lh_sizeof(L, 1, &bytes, &error), &error, LH_EARGUMENT, "no value at this index");
+  code_is_refused(lh_mark(L, "x", 1, &error), &error, LH_EMEMORY, "planting a mark");
+  code_is_refused(lh_stream_snapshot(L, "x", write_sink, &s, NULL, NULL, &error), &error,
+                  LH_EMEMORY, "planting a mark");
+  code_is_refused(lh_sizeof(L, 1, &bytes, &error), &error, LH_EARGUMENT, "no value at this index");
   attach(lua_newthread((lua_pop(L, 30), L)));
   assert_true(h.live > live);
   free(s.data);

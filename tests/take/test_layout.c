@@ -91,7 +91,7 @@ static const corruption corruptions[] = {
     {"the stack is not where it is expected", other_top_type},
 };
 
-static void refused(const image *m, const char *what) {
+static void image_is_refused(const image *m, const char *what) {
   lh_error error = {0};
   const lh_layout *layout = NULL;
   assert_int_equal(lh_layout_probe(&m->host, &layout, &error), LH_EHOST);
@@ -107,7 +107,7 @@ static void refuses_every_wrong_field(void **state) {
       image m;
       image_begin(&m, &image_releases[i], c % 2);
       corruptions[c].corrupt(&m);
-      refused(&m, corruptions[c].what);
+      image_is_refused(&m, corruptions[c].what);
       image_end(&m);
     }
   }
@@ -123,7 +123,8 @@ static void tells_541_from_542(void **state) {
   for (size_t i = 1; i <= 2; i++) {
     image_begin(&m, &image_releases[i], true);
     m.host.ident = "$LuaVersion: Lua 5.4.6  Copyright (C) $";
-    refused(&m, "says it is Lua 5.4.6, but its memory is laid out differently: another release");
+    image_is_refused(
+        &m, "says it is Lua 5.4.6, but its memory is laid out differently: another release");
     m.host.ident = "$LuaVersion: something else $";
     assert_int_equal(lh_layout_probe(&m.host, &layout, &error), LH_OK);
     assert_string_equal(layout->releases, image_releases[i].releases);

@@ -74,7 +74,7 @@ static void try_a_mark(host *h) {
   h->serving = false;
 }
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_at_moment(void *data, void *block, size_t old_bytes, size_t bytes) {
   host *h = data;
   size_t held_bytes = block ? old_bytes : 0;
   if (bytes == 0) {
@@ -92,7 +92,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
 
 static void new_host(host *h) {
   *h = (host){.serving = true};
-  h->L = lua_newstate(allocate, h);
+  h->L = lua_newstate(allocate_at_moment, h);
   assert_non_null(h->L);
   luaL_openlibs(h->L);
   assert_int_equal(lh_attach(h->L, NULL), LH_OK);
@@ -124,7 +124,7 @@ static void is_sound(const void *data, size_t size, uint64_t host_bytes, uint64_
 }
 
 /* Directly through L, in memory; or in the background. */
-static void take(const host *h, lua_State *L, bool background, uint64_t spare_bytes) {
+static void take_at_moment(const host *h, lua_State *L, bool background, uint64_t spare_bytes) {
   lh_error error = {0};
   if (background) {
     if (scene_take(L, "a", true, &error) < 0) fail_msg("%s", error.message);
@@ -148,7 +148,7 @@ static void take_amid(host *h) {
   lh_error error;
   h->serving = true;
   if (lh_mark(h->spare, "m", 1, &error) == LH_OK) {
-    take(h, h->spare, h->background, MOST_SPARE);
+    take_at_moment(h, h->spare, h->background, MOST_SPARE);
     h->n_taken++;
   } else {
     assert_int_equal(error.code, LH_EBUSY);
@@ -208,7 +208,7 @@ static void where_memory_is_asked_for(void **state) {
     for (size_t nth = 1 + at; work(&h, nth, at); nth += 7) n++;
   assert_true(n > 1000 && h.n_taken > n * 2 / 3);
   n_cases += h.n_taken + h.n_busy;
-  take(&h, h.L, false, 0);
+  take_at_moment(&h, h.L, false, 0);
   end_host(&h);
 }
 
@@ -225,15 +225,15 @@ static void not_while_the_collector_sweeps(void **state) {
     assert_true(h.n_busy > 200);
     assert_int_equal(h.n_taken, 0);
   }
-  take(&h, h.L, false, 0);
+  take_at_moment(&h, h.L, false, 0);
   end_host(&h);
 }
 
 /* ==== Functions of the host's that Lua calls ========================================= */
 
 static void take_both(host *h, lua_State *L, uint64_t spare_bytes) {
-  take(h, L, false, spare_bytes);
-  take(h, L, true, spare_bytes);
+  take_at_moment(h, L, false, spare_bytes);
+  take_at_moment(h, L, true, spare_bytes);
   h->n_taken += 2;
 }
 

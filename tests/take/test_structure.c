@@ -31,10 +31,10 @@ static bool read_own(const void *memory, uint64_t address, void *out, size_t n) 
 static const lh_peek own = {read_own, NULL};
 
 static int see(const void *main_thread, const char *known, lh_seen_state *seen, lh_error *error) {
-  return lh_see_state(&own, (uintptr_t)main_thread, known, seen, error);
+  return lh_recognise_state(&own, (uintptr_t)main_thread, known, seen, error);
 }
 
-static void refused(const void *main_thread, const char *known, const char *why) {
+static void state_is_refused(const void *main_thread, const char *known, const char *why) {
   lh_error error = {0};
   lh_seen_state seen;
   assert_int_equal(see(main_thread, known, &seen, &error), LH_EHOST);
@@ -122,7 +122,7 @@ static void refuses_every_wrong_field(void **state) {
       image m;
       image_begin(&m, &image_releases[i], false);
       corruptions[c].corrupt(&m);
-      refused(m.main, "5.4", corruptions[c].what);
+      state_is_refused(m.main, "5.4", corruptions[c].what);
       image_end(&m);
     }
   }
@@ -130,8 +130,8 @@ static void refuses_every_wrong_field(void **state) {
 
 static void refuses_what_is_nowhere(void **state) {
   (void)state;
-  refused(NULL, "5.4", "no memory is there");
-  refused((void *)UINTPTR_MAX, "5.4", "no memory is there");
+  state_is_refused(NULL, "5.4", "no memory is there");
+  state_is_refused((void *)UINTPTR_MAX, "5.4", "no memory is there");
 }
 
 /* As in test_layout.c. */
@@ -140,7 +140,7 @@ static void tells_541_from_542(void **state) {
   for (size_t i = 1; i <= 2; i++) {
     image m;
     image_begin(&m, &image_releases[i], false);
-    refused(m.main, "5.4.6", "it is of another release");
+    state_is_refused(m.main, "5.4.6", "it is of another release");
     image_end(&m);
   }
 }
@@ -176,7 +176,7 @@ static void sees_appended_fields(void **state) {
       put_pointer(thread + 24, global);
       put_pointer(global + m.r->main_thread, thread);
       if (more % 8) {
-        refused(thread, "5.4", "no main thread with its global state is there");
+        state_is_refused(thread, "5.4", "no main thread with its global state is there");
       } else {
         if (see(thread, "5.4", &seen, &error) < 0) fail_msg("%s", error.message);
         assert_string_equal(seen.layout->releases, m.r->releases);
@@ -214,7 +214,7 @@ static void measures_what_the_build_chose(void **state) {
 
 /* ==== Real ========================================================================== */
 
-static lua_State *new_state(lh_seen_state *seen) {
+static lua_State *new_seen_state(lh_seen_state *seen) {
   lh_error error;
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
@@ -222,7 +222,7 @@ static lua_State *new_state(lh_seen_state *seen) {
   return L;
 }
 
-static void run(lua_State *L, const char *code, const char *name) {
+static void run_named(lua_State *L, const char *code, const char *name) {
   if (luaL_loadbuffer(L, code, strlen(code), name) || lua_pcall(L, 0, 0, 0))
     fail_msg("%s", lua_tostring(L, -1));
 }
@@ -230,17 +230,17 @@ static void run(lua_State *L, const char *code, const char *name) {
 static void sees_a_real_state(void **state) {
   (void)state;
   lh_seen_state seen;
-  lua_State *L = new_state(&seen);
+  lua_State *L = new_seen_state(&seen);
   uint64_t count =
       (uint64_t)lua_gc(L, LUA_GCCOUNT, 0) * 1024 + (uint64_t)lua_gc(L, LUA_GCCOUNTB, 0);
   assert_int_equal(seen.gc_bytes, count);
-  refused(lua_newthread(L), "5.4", "no main thread with its global state is there");
+  state_is_refused(lua_newthread(L), "5.4", "no main thread with its global state is there");
   lua_close(L);
 }
 
-static void source_is(const lh_seen_state *seen, lh_glance_at at, const char *expected) {
+static void source_is(const lh_seen_state *seen, lh_peek_where at, const char *expected) {
   char text[32] = "";
-  bool found = lh_glance_source(&own, seen, at, text, sizeof text);
+  bool found = lh_peek_source(&own, seen, at, text, sizeof text);
   assert_int_equal(found, expected != NULL);
   if (expected) assert_string_equal(text, expected);
 }
@@ -249,50 +249,49 @@ static void sees_what_a_state_runs(void **state) {
   (void)state;
   char text[8];
   lh_seen_state seen;
-  lua_State *L = new_state(&seen);
-  assert_false(lh_glance_argument(&own, &seen, text, sizeof text));
-  for (lh_glance_at at = LH_GLANCE_RUNNING; at <= LH_GLANCE_NEWEST; at++)
-    source_is(&seen, at, NULL);
-  run(L, "arg = {[0] = 0}", "=one");
-  assert_false(lh_glance_argument(&own, &seen, text, sizeof text));
-  run(L, "arg = {'a', [0] = 'a.lua', b = 2}", "=one");
-  assert_true(lh_glance_argument(&own, &seen, text, sizeof text));
+  lua_State *L = new_seen_state(&seen);
+  assert_false(lh_peek_argument(&own, &seen, text, sizeof text));
+  for (lh_peek_where at = LH_PEEK_RUNNING; at <= LH_PEEK_NEWEST; at++) source_is(&seen, at, NULL);
+  run_named(L, "arg = {[0] = 0}", "=one");
+  assert_false(lh_peek_argument(&own, &seen, text, sizeof text));
+  run_named(L, "arg = {'a', [0] = 'a.lua', b = 2}", "=one");
+  assert_true(lh_peek_argument(&own, &seen, text, sizeof text));
   assert_string_equal(text, "a.lua");
-  run(L, "arg = {[0] = ('long'):rep(100)} for i = 1, 1000 do _G[i .. 'x'] = i end", "=one");
-  assert_true(lh_glance_argument(&own, &seen, text, sizeof text));
+  run_named(L, "arg = {[0] = ('long'):rep(100)} for i = 1, 1000 do _G[i .. 'x'] = i end", "=one");
+  assert_true(lh_peek_argument(&own, &seen, text, sizeof text));
   assert_string_equal(text, "longlon");
-  source_is(&seen, LH_GLANCE_NEWEST, "=one");
+  source_is(&seen, LH_PEEK_NEWEST, "=one");
   lua_pushliteral(L, "a string");
   (void)luaL_loadbuffer(L, "return 1", 8, "a text");
-  source_is(&seen, LH_GLANCE_ON_STACK, "a text");
+  source_is(&seen, LH_PEEK_ON_STACK, "a text");
   (void)luaL_loadbuffer(L, "return 1", 8, "@a file");
-  source_is(&seen, LH_GLANCE_ON_STACK, "@a file");
-  source_is(&seen, LH_GLANCE_REGISTERED, NULL);
+  source_is(&seen, LH_PEEK_ON_STACK, "@a file");
+  source_is(&seen, LH_PEEK_REGISTERED, NULL);
   (void)luaL_ref(L, LUA_REGISTRYINDEX);
-  source_is(&seen, LH_GLANCE_REGISTERED, "@a file");
-  run(L, "x = 1 f = load('return 1', 'f')", "@one");
-  source_is(&seen, LH_GLANCE_GLOBAL, "f");
-  run(L, "function g() end", "@a global");
-  source_is(&seen, LH_GLANCE_GLOBAL, "@a global");
+  source_is(&seen, LH_PEEK_REGISTERED, "@a file");
+  run_named(L, "x = 1 f = load('return 1', 'f')", "@one");
+  source_is(&seen, LH_PEEK_GLOBAL, "f");
+  run_named(L, "function g() end", "@a global");
+  source_is(&seen, LH_PEEK_GLOBAL, "@a global");
   lua_close(L);
 }
 
 static int look_inside(lua_State *L) {
   const lh_seen_state *seen = lua_touserdata(L, lua_upvalueindex(1));
-  source_is(seen, LH_GLANCE_RUNNING, "@outer");
+  source_is(seen, LH_PEEK_RUNNING, "@outer");
   return 0;
 }
 
 static void sees_the_outermost_function_that_runs(void **state) {
   (void)state;
   lh_seen_state seen;
-  lua_State *L = new_state(&seen);
+  lua_State *L = new_seen_state(&seen);
   lua_pushlightuserdata(L, &seen);
   lua_pushcclosure(L, look_inside, 1);
   lua_setglobal(L, "look");
-  run(L, "function inner() look() look() end", "@inner");
-  run(L, "inner() coroutine.wrap(inner)()", "@outer");
-  source_is(&seen, LH_GLANCE_RUNNING, NULL);
+  run_named(L, "function inner() look() look() end", "@inner");
+  run_named(L, "inner() coroutine.wrap(inner)()", "@outer");
+  source_is(&seen, LH_PEEK_RUNNING, NULL);
   lua_close(L);
 }
 
@@ -300,15 +299,15 @@ static void sees_whether_luaheap_is_loaded(void **state) {
   (void)state;
   lh_error error;
   lh_seen_state seen;
-  lua_State *L = new_state(&seen);
+  lua_State *L = new_seen_state(&seen);
   for (int i = 0; i < 100; i++) { /* many others */
     lua_newuserdatauv(L, 100, 1);
     lua_rawsetp(L, LUA_REGISTRYINDEX, &error.message[i]);
   }
   uint64_t id;
-  assert_false(lh_glance_luaheap(&own, &seen, &id));
+  assert_false(lh_peek_luaheap(&own, &seen, &id));
   if (lh_attach(L, &error) < 0) fail_msg("%s", error.message);
-  assert_true(lh_glance_luaheap(&own, &seen, &id));
+  assert_true(lh_peek_luaheap(&own, &seen, &id));
   assert_int_equal(id, lh_push_state(L)->own.state_id);
   lua_close(L);
 }
@@ -317,14 +316,14 @@ static void sees_whether_luaheap_is_loaded(void **state) {
 static void sees_where_its_code_is(void **state) {
   (void)state;
   lh_seen_state seen;
-  lua_State *L = new_state(&seen);
+  lua_State *L = new_seen_state(&seen);
   Dl_info lua, there;
   assert_int_not_equal(dladdr(lua_ident, &lua), 0);
   for (int i = 0; i < 2; i++) {
-    uint64_t address = lh_glance_library(&own, &seen);
+    uint64_t address = lh_peek_library(&own, &seen);
     assert_int_not_equal(dladdr((void *)(uintptr_t)address, &there), 0);
     assert_ptr_equal(there.dli_fbase, lua.dli_fbase);
-    run(L, "package.preload[1] = 1 t = {}", "=one");
+    run_named(L, "package.preload[1] = 1 t = {}", "=one");
   }
   lua_close(L);
 }
@@ -332,16 +331,16 @@ static void sees_where_its_code_is(void **state) {
 static void sees_other_numbers(void **state) {
   (void)state;
   lh_seen_state seen;
-  lua_State *L = new_state(&seen);
-  assert_true(lh_glance_numbers(&own, &seen));
-  run(L, "math.maxinteger = 0x7FFFFFFF", "=one");
-  assert_false(lh_glance_numbers(&own, &seen));
-  run(L, "math.maxinteger = nil math.pi = 3.1415927410125732", "=one");
-  assert_false(lh_glance_numbers(&own, &seen));
-  run(L, "math.pi = nil", "=one");
-  assert_true(lh_glance_numbers(&own, &seen));
-  run(L, "package.loaded.math = nil", "=one");
-  assert_true(lh_glance_numbers(&own, &seen));
+  lua_State *L = new_seen_state(&seen);
+  assert_true(lh_peek_numbers(&own, &seen));
+  run_named(L, "math.maxinteger = 0x7FFFFFFF", "=one");
+  assert_false(lh_peek_numbers(&own, &seen));
+  run_named(L, "math.maxinteger = nil math.pi = 3.1415927410125732", "=one");
+  assert_false(lh_peek_numbers(&own, &seen));
+  run_named(L, "math.pi = nil", "=one");
+  assert_true(lh_peek_numbers(&own, &seen));
+  run_named(L, "package.loaded.math = nil", "=one");
+  assert_true(lh_peek_numbers(&own, &seen));
   lua_close(L);
 }
 

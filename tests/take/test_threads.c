@@ -54,7 +54,7 @@ static bool take_one(runner *r, lua_State *L, int round) {
   return good;
 }
 
-static void *run(void *data) {
+static void *run_thread(void *data) {
   static const char work[] =
       "kept = kept or {} for i = 1, 2000 do kept[i] = {i, ('x'):rep(i % 50)} end "
       "kept[2001] = coroutine.wrap(function() coroutine.yield() end) kept[2001]()";
@@ -77,7 +77,7 @@ static void two_states_in_two_threads(void **state) {
   unsigned n_good = 0;
   for (int i = 0; i < N_THREADS; i++) {
     runners[i] = (runner){.number = i};
-    assert_int_equal(pthread_create(&runners[i].thread, NULL, run, &runners[i]), 0);
+    assert_int_equal(pthread_create(&runners[i].thread, NULL, run_thread, &runners[i]), 0);
   }
   for (int i = 0; i < N_THREADS; i++) {
     assert_int_equal(pthread_join(runners[i].thread, NULL), 0);

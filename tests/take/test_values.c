@@ -89,7 +89,7 @@ static void call(lua_State *L, const char *function, int n) {
   if (lua_pcall(L, 1, 0, 0) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
 }
 
-static void run(lua_State *L, const char *chunk) {
+static void run_chunk(lua_State *L, const char *chunk) {
   if (luaL_dostring(L, chunk) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
 }
 
@@ -99,10 +99,10 @@ static lua_State *new_program(unsigned seed) {
   luaL_openlibs(L);
   lua_pushinteger(L, seed);
   lua_setglobal(L, "seed");
-  run(L, "math.randomseed(seed)");
+  run_chunk(L, "math.randomseed(seed)");
   /* In 5.4.0 that mode frees tables with finalizers that are still referred to. */
   if (seed % 2 == 0 && LUA_VERSION_RELEASE_NUM > 50400) lua_gc(L, LUA_GCGEN, 0, 0);
-  run(L, program);
+  run_chunk(L, program);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   return L;
 }
@@ -213,7 +213,7 @@ static void hands_out_the_same_objects(void **state) {
     lua_State *L = new_program(seed);
     call(L, "make", 1500);
     call(L, "churn", 300);
-    run(L, "collectgarbage('stop') moved = {}"); /* no finalizer before the snapshot */
+    run_chunk(L, "collectgarbage('stop') moved = {}"); /* no finalizer before the snapshot */
     lh_snapshot *s = capture(L, &bytes);
     lua_gc(L, LUA_GCRESTART);
     for (int round = 0; round < ROUNDS; round++) {

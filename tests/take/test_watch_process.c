@@ -233,7 +233,7 @@ static void lives_behind_a_handler_of_the_program(void **state) {
 
 /* ==== The life of a watcher ========================================================= */
 
-static void refused(host *h, lh_watch_options options, int code, const char *text) {
+static void watch_is_refused(host *h, lh_watch_options options, int code, const char *text) {
   lh_error error;
   assert_int_equal(lh_watch(h->L, &options, &error), code);
   assert_int_equal(error.code, code);
@@ -246,14 +246,17 @@ static void refuses_what_makes_no_sense(void **state) {
   host h;
   static const int signals[] = {SIGKILL, SIGSTOP, SIGSEGV, 32, 65, -1, 1000};
   host_begin(&h);
-  refused(&h, (lh_watch_options){.background = true}, LH_EARGUMENT, "nothing to watch for");
-  refused(&h, (lh_watch_options){.at_bytes = 1, .again = 1}, LH_EARGUMENT, "must be above 1");
-  refused(&h, (lh_watch_options){.every_seconds = -1, .at_exit = true}, LH_EARGUMENT, "a period");
-  refused(&h, (lh_watch_options){.at_exit = true, .directory = "no/such"}, LH_EIO,
-          "cannot write into the directory 'no/such': No such file");
+  watch_is_refused(&h, (lh_watch_options){.background = true}, LH_EARGUMENT,
+                   "nothing to watch for");
+  watch_is_refused(&h, (lh_watch_options){.at_bytes = 1, .again = 1}, LH_EARGUMENT,
+                   "must be above 1");
+  watch_is_refused(&h, (lh_watch_options){.every_seconds = -1, .at_exit = true}, LH_EARGUMENT,
+                   "a period");
+  watch_is_refused(&h, (lh_watch_options){.at_exit = true, .directory = "no/such"}, LH_EIO,
+                   "cannot write into the directory 'no/such': No such file");
   for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
-    refused(&h, (lh_watch_options){.signal_number = signals[i]}, LH_EARGUMENT,
-            "cannot be used to ask for snapshots");
+    watch_is_refused(&h, (lh_watch_options){.signal_number = signals[i]}, LH_EARGUMENT,
+                     "cannot be used to ask for snapshots");
   }
   host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2});
   lh_error error;

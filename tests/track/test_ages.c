@@ -19,7 +19,7 @@
 enum { MOST_BYTES = 1 << 26 };
 
 /* Refuses what is too big, as the system does. */
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_within_limit(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)data;
   (void)old_bytes;
   if (bytes > MOST_BYTES) return NULL;
@@ -38,8 +38,8 @@ static const lh_track_options ways[] = {
 };
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
-static lua_State *begin(void) {
-  lua_State *L = lua_newstate(allocate, NULL);
+static lua_State *begin_tracking(void) {
+  lua_State *L = lua_newstate(allocate_within_limit, NULL);
   assert_non_null(L);
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
@@ -47,12 +47,12 @@ static lua_State *begin(void) {
 }
 
 static lh_recorder *begin_tracked(const lh_track_options *way, lua_State **L) {
-  *L = begin();
+  *L = begin_tracking();
   assert_int_equal(lh_track(*L, way, NULL), LH_OK);
   return (lh_recorder *)(uintptr_t)lh_recorder_of(*L);
 }
 
-static void run(lua_State *L, const char *program) {
+static void run_program(lua_State *L, const char *program) {
   if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
 }
 
@@ -85,7 +85,7 @@ static void what_fails_moves_no_clock(void **state) {
     uint64_t before = lh_clock_bytes(r);
     ask_for_too_much(L);
     assert_int_equal(lh_clock_bytes(r), before + 9);
-    run(L, busy);
+    run_program(L, busy);
     lua_close(L);
   }
 }
@@ -95,14 +95,14 @@ static void much_is_asked_for_after_tracking(void **state) {
   for (int i = 0; i < N_WAYS; i++) {
     lua_State *L;
     (void)begin_tracked(&ways[i], &L);
-    run(L, "kept = {}");
+    run_program(L, "kept = {}");
     assert_int_equal(lh_untrack(L, NULL), LH_OK);
     for (int n = 0; n < 3; n++) {
       ask_for_too_much(L);
-      run(L, busy);
+      run_program(L, busy);
     }
     assert_int_equal(lh_track(L, &ways[i], NULL), LH_OK);
-    run(L, busy);
+    run_program(L, busy);
     lua_close(L);
   }
 }
@@ -129,8 +129,8 @@ static void a_sample_is_born_when_it_becomes_one(void **state) {
                                           {.pool = LH_POOL_ALWAYS, .sample_bytes = 1}};
   (void)state;
   for (int i = 0; i < 2; i++) {
-    lua_State *L = begin();
-    void *block = i == 0 ? allocate(NULL, NULL, 0, 40) : NULL;
+    lua_State *L = begin_tracking();
+    void *block = i == 0 ? allocate_within_limit(NULL, NULL, 0, 40) : NULL;
     assert_int_equal(lh_track(L, &each[i], NULL), LH_OK);
     lh_recorder *r = (lh_recorder *)(uintptr_t)lh_recorder_of(L);
     if (!block) block = r->function(r, NULL, 0, 40);

@@ -17,7 +17,7 @@
 
 static size_t n_blocks;
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_counted(void *data, void *block, size_t old_bytes, size_t bytes) {
   (void)data;
   (void)old_bytes;
   if (!block && bytes > 0) n_blocks++;
@@ -27,7 +27,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
   return NULL;
 }
 
-static void run(lua_State *L, const char *program) {
+static void run_program(lua_State *L, const char *program) {
   if (luaL_dostring(L, program) != LUA_OK) fail_msg("%s", lua_tostring(L, -1));
 }
 
@@ -35,23 +35,23 @@ static void nothing_of_it_is_left(void **state) {
   static const lh_track_options brief = {.brief = true, .stacks = true};
   void *data;
   (void)state;
-  lua_State *L = lua_newstate(allocate, &n_blocks);
+  lua_State *L = lua_newstate(allocate_counted, &n_blocks);
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   for (int i = 0; i < 3; i++) {
     assert_int_equal(lh_track(L, &brief, NULL), LH_OK);
-    assert_ptr_not_equal(lua_getallocf(L, &data), allocate);
-    run(L,
-        "kept = {} for i = 1, 1000 do kept[i] = {i .. 'x', function() return i end} end "
-        "threads = {} for i = 1, 10 do threads[i] = coroutine.wrap(load 'return {}') end");
+    assert_ptr_not_equal(lua_getallocf(L, &data), allocate_counted);
+    run_program(L,
+                "kept = {} for i = 1, 1000 do kept[i] = {i .. 'x', function() return i end} end "
+                "threads = {} for i = 1, 10 do threads[i] = coroutine.wrap(load 'return {}') end");
     lua_getglobal(L, "kept");
     assert_int_not_equal(lh_recorder_stack(lh_recorder_of(L), lua_topointer(L, -1), 56), 0);
     lua_settop(L, 0);
     assert_int_equal(lh_untrack(L, NULL), LH_OK);
-    assert_ptr_equal(lua_getallocf(L, &data), allocate);
+    assert_ptr_equal(lua_getallocf(L, &data), allocate_counted);
     assert_ptr_equal(data, &n_blocks);
     assert_null(lh_recorder_of(L));
-    run(L, "for i = 1, 1000, 2 do kept[i] = {kept[i]} end threads[1]() collectgarbage()");
+    run_program(L, "for i = 1, 1000, 2 do kept[i] = {kept[i]} end threads[1]() collectgarbage()");
   }
   lua_close(L);
   assert_int_equal(n_blocks, 0);
@@ -62,18 +62,18 @@ static void a_recorder_that_is_there_stays(void **state) {
   static const lh_track_options lasting = {.pool = LH_POOL_NEVER}, brief = {.brief = true};
   void *data;
   (void)state;
-  lua_State *L = lua_newstate(allocate, &n_blocks);
+  lua_State *L = lua_newstate(allocate_counted, &n_blocks);
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   assert_int_equal(lh_track(L, &lasting, NULL), LH_OK);
   assert_int_equal(lh_track(L, &brief, NULL), LH_EARGUMENT);
-  run(L, "kept = {}");
+  run_program(L, "kept = {}");
   assert_int_equal(lh_untrack(L, NULL), LH_OK);
   assert_int_equal(lh_track(L, &brief, NULL), LH_OK);
   assert_int_equal(lh_untrack(L, NULL), LH_OK);
   lua_getglobal(L, "kept");
   assert_int_not_equal(lh_recorder_stack(lh_recorder_of(L), lua_topointer(L, -1), 56), 0);
-  assert_ptr_not_equal(lua_getallocf(L, &data), allocate);
+  assert_ptr_not_equal(lua_getallocf(L, &data), allocate_counted);
   lua_close(L);
   assert_int_equal(n_blocks, 0);
 }

@@ -26,7 +26,7 @@ static int sleep_ms(lua_State *L) {
   return 0;
 }
 
-static lua_State *new_state(void) {
+static lua_State *new_sleeping_state(void) {
   lua_State *L = luaL_newstate();
   lh_error error;
   assert_non_null(L);
@@ -36,19 +36,19 @@ static lua_State *new_state(void) {
   return L;
 }
 
-static void run(lua_State *L, const char *program) {
+static void run_chunk(lua_State *L, const char *program) {
   bool fails = luaL_loadbuffer(L, program, strlen(program), "@t") != LUA_OK ||
                lua_pcall(L, 0, 0, 0) != LUA_OK;
   if (fails) fail_msg("%s", lua_tostring(L, -1));
 }
 
 /* The program has run, and its calls are counted; all has ended but the recorder. */
-static lua_State *count(bool stacks, const char *program) {
-  lua_State *L = new_state();
+static lua_State *count_calls(bool stacks, const char *program) {
+  lua_State *L = new_sleeping_state();
   lh_track_options options = {.time = true, .stacks = stacks};
   lh_error error;
   if (lh_track(L, &options, &error) != LH_OK) fail_msg("%s", error.message);
-  run(L, program);
+  run_chunk(L, program);
   lh_calls_complete(lh_recorder_of(L)->calls);
   return L;
 }
@@ -77,7 +77,7 @@ static lh_call_counts of(lua_State *L, const char *name) {
   return sum;
 }
 
-static void end(lua_State *L) {
+static void end_calls(lua_State *L) {
   lh_error error;
   assert_int_equal(lh_untrack(L, &error), LH_OK);
   assert_null(lua_gethook(L));
@@ -89,19 +89,20 @@ static void end(lua_State *L) {
 static void counts_calls(void **state) {
   (void)state;
   for (int stacks = 0; stacks <= 1; stacks++) {
-    lua_State *L = count(stacks,
-                         "local function leaf() end\n"
-                         "local function twice() leaf() leaf() end\n"
-                         "for _ = 1, 10 do twice() end\n"
-                         "local function down(n) if n > 0 then down(n - 1) end end\n"
-                         "down(20)\n"
-                         "local function last(n) if n > 0 then return last(n - 1) end end\n"
-                         "last(7)\n"
-                         "table.sort({3, 1, 2, 5, 4}, function(a, b) leaf() return a < b end)\n"
-                         "local t = setmetatable({}, {__index = function(_, k) return k end})\n"
-                         "local _ = t.x, t.y, t.z\n"
-                         "local function varying(...) return select('#', ...) end\n"
-                         "varying(1, 2, varying())\n");
+    lua_State *L =
+        count_calls(stacks,
+                    "local function leaf() end\n"
+                    "local function twice() leaf() leaf() end\n"
+                    "for _ = 1, 10 do twice() end\n"
+                    "local function down(n) if n > 0 then down(n - 1) end end\n"
+                    "down(20)\n"
+                    "local function last(n) if n > 0 then return last(n - 1) end end\n"
+                    "last(7)\n"
+                    "table.sort({3, 1, 2, 5, 4}, function(a, b) leaf() return a < b end)\n"
+                    "local t = setmetatable({}, {__index = function(_, k) return k end})\n"
+                    "local _ = t.x, t.y, t.z\n"
+                    "local function varying(...) return select('#', ...) end\n"
+                    "varying(1, 2, varying())\n");
     assert_int_equal(of(L, "").calls, 1);
     assert_int_equal(of(L, "twice").calls, 10);
     assert_int_equal(of(L, "down").calls, 21);
@@ -111,15 +112,15 @@ static void counts_calls(void **state) {
     assert_int_equal(of(L, "__index").calls, 3);
     assert_int_equal(of(L, "varying").calls, 2);
     assert_true(of(L, "leaf").calls > 20);
-    end(L);
+    end_calls(L);
   }
 }
 
 static void takes_times(void **state) {
-  lua_State *L = count(true,
-                       "local function inner() sleep(5) end\n"
-                       "local function outer() inner() inner() sleep(5) end\n"
-                       "outer()\n");
+  lua_State *L = count_calls(true,
+                             "local function inner() sleep(5) end\n"
+                             "local function outer() inner() inner() sleep(5) end\n"
+                             "outer()\n");
   (void)state;
   lh_call_counts inner = of(L, "inner"), outer = of(L, "outer"), chunk = of(L, "");
   assert_true(inner.self_ns >= 10 * MS);
@@ -127,18 +128,18 @@ static void takes_times(void **state) {
   assert_int_equal(inner.total_ns, inner.self_ns);
   assert_int_equal(outer.total_ns, outer.self_ns + inner.total_ns);
   assert_int_equal(chunk.total_ns, chunk.self_ns + outer.total_ns);
-  end(L);
+  end_calls(L);
 }
 
 /* Of functions that call themselves, or each other, the outermost call counts for the total. */
 static void counts_recursion_once(void **state) {
-  lua_State *L = count(true,
-                       "local function down(n) sleep(1) if n > 0 then down(n - 1) end end\n"
-                       "down(5)\n"
-                       "local odd\n"
-                       "local function even(n) sleep(1) return n == 0 or not odd(n - 1) end\n"
-                       "odd = function(n) sleep(1) return not even(n - 1) end\n"
-                       "even(4)\n");
+  lua_State *L = count_calls(true,
+                             "local function down(n) sleep(1) if n > 0 then down(n - 1) end end\n"
+                             "down(5)\n"
+                             "local odd\n"
+                             "local function even(n) sleep(1) return n == 0 or not odd(n - 1) end\n"
+                             "odd = function(n) sleep(1) return not even(n - 1) end\n"
+                             "even(4)\n");
   (void)state;
   assert_int_equal(of(L, "down").calls, 6);
   assert_int_equal(of(L, "down").total_ns, of(L, "down").self_ns);
@@ -147,22 +148,22 @@ static void counts_recursion_once(void **state) {
   assert_true(even.total_ns >= 5 * MS);
   lh_call_counts chunk = of(L, "");
   assert_int_equal(chunk.total_ns, chunk.self_ns + of(L, "down").total_ns + even.total_ns);
-  end(L);
+  end_calls(L);
 }
 
 /* The clocks of what a suspended coroutine runs stand, also where many run the same function. */
 static void stops_clocks_of_the_suspended(void **state) {
-  lua_State *L = count(true,
-                       "local function body() sleep(1) coroutine.yield() sleep(1) end\n"
-                       "local a, b = coroutine.wrap(body), coroutine.wrap(body)\n"
-                       "a() sleep(20) b() sleep(20) a() b()\n"
-                       "local function inside() sleep(1) coroutine.wrap(body)() end\n"
-                       "inside()\n"
-                       "local function nest(n)\n"
-                       "  sleep(1)\n"
-                       "  if n > 0 then coroutine.wrap(nest)(n - 1) end\n"
-                       "end\n"
-                       "nest(3)\n");
+  lua_State *L = count_calls(true,
+                             "local function body() sleep(1) coroutine.yield() sleep(1) end\n"
+                             "local a, b = coroutine.wrap(body), coroutine.wrap(body)\n"
+                             "a() sleep(20) b() sleep(20) a() b()\n"
+                             "local function inside() sleep(1) coroutine.wrap(body)() end\n"
+                             "inside()\n"
+                             "local function nest(n)\n"
+                             "  sleep(1)\n"
+                             "  if n > 0 then coroutine.wrap(nest)(n - 1) end\n"
+                             "end\n"
+                             "nest(3)\n");
   (void)state;
   lh_call_counts body = of(L, "body"), inside = of(L, "inside"), nest = of(L, "nest");
   lh_call_counts chunk = of(L, "");
@@ -175,20 +176,20 @@ static void stops_clocks_of_the_suspended(void **state) {
   assert_int_equal(nest.total_ns, nest.self_ns); /* resumed by itself: one outermost call */
   uint64_t called = body.self_ns + inside.self_ns + nest.self_ns;
   assert_int_equal(chunk.total_ns, chunk.self_ns + called);
-  end(L);
+  end_calls(L);
 }
 
 /* An error leaves functions without a return. */
 static void goes_on_after_errors(void **state) {
-  lua_State *L = count(true,
-                       "local function fail(n) if n == 0 then error({}) end fail(n - 1) end\n"
-                       "for i = 1, 50 do pcall(fail, i % 5) end\n"
-                       "sleep(10)\n"
-                       "local co = coroutine.create(fail)\n"
-                       "coroutine.resume(co, 3)\n"
-                       "sleep(10)\n"
-                       "local function after() sleep(1) end\n"
-                       "after()\n");
+  lua_State *L = count_calls(true,
+                             "local function fail(n) if n == 0 then error({}) end fail(n - 1) end\n"
+                             "for i = 1, 50 do pcall(fail, i % 5) end\n"
+                             "sleep(10)\n"
+                             "local co = coroutine.create(fail)\n"
+                             "coroutine.resume(co, 3)\n"
+                             "sleep(10)\n"
+                             "local function after() sleep(1) end\n"
+                             "after()\n");
   (void)state;
   lh_call_counts fail_counts = of(L, "fail"), chunk = of(L, "");
   assert_int_equal(fail_counts.calls, 50 * 3 + 4);
@@ -197,46 +198,46 @@ static void goes_on_after_errors(void **state) {
   assert_int_equal(of(L, "after").total_ns, of(L, "after").self_ns);
   uint64_t called = fail_counts.self_ns + of(L, "after").self_ns;
   assert_int_equal(chunk.total_ns, chunk.self_ns + called);
-  end(L);
+  end_calls(L);
 }
 
 /* A function that has not returned when counting ends has the time until then. */
 static void counts_what_is_still_active(void **state) {
-  lua_State *L = new_state();
+  lua_State *L = new_sleeping_state();
   lh_track_options options = {.time = true};
   lh_error error;
   (void)state;
   assert_int_equal(lh_track(L, &options, &error), LH_OK);
-  run(L,
-      "local function body() sleep(3) coroutine.yield() end\n"
-      "held = coroutine.wrap(body)\n"
-      "held()\n"
-      "sleep(3)\n");
+  run_chunk(L,
+            "local function body() sleep(3) coroutine.yield() end\n"
+            "held = coroutine.wrap(body)\n"
+            "held()\n"
+            "sleep(3)\n");
   assert_int_equal(of(L, "body").total_ns, 0);
   lh_calls_complete(lh_recorder_of(L)->calls);
   assert_int_equal(of(L, "body").total_ns, of(L, "body").self_ns);
   assert_true(of(L, "body").self_ns >= 3 * MS);
-  end(L);
+  end_calls(L);
 }
 
 static void knows_constant_results(void **state) {
-  lua_State *L = count(true,
-                       "local function one() return 1 end\n"
-                       "local function text() return 'a' .. 'b', nil, true end\n"
-                       "local function long() return ('x'):rep(100) end\n"
-                       "local function varies(n) return n end\n"
-                       "local function float(n) return n == 1 and 1 or 1.0 end\n"
-                       "local function table() return {} end\n"
-                       "local function none() end\n"
-                       "local function once() return 1 end\n"
-                       "local function fewer(n) if n == 1 then return 1, 2 end return 1 end\n"
-                       "for i = 1, 3 do\n"
-                       "  one() text() long() varies(i) float(i) table() none() fewer(i)\n"
-                       "end\n"
-                       "once()\n"
-                       "local function of_caller(n) return n end\n"
-                       "for _ = 1, 2 do of_caller(1) end\n"
-                       "for _ = 1, 2 do of_caller(2) end\n");
+  lua_State *L = count_calls(true,
+                             "local function one() return 1 end\n"
+                             "local function text() return 'a' .. 'b', nil, true end\n"
+                             "local function long() return ('x'):rep(100) end\n"
+                             "local function varies(n) return n end\n"
+                             "local function float(n) return n == 1 and 1 or 1.0 end\n"
+                             "local function table() return {} end\n"
+                             "local function none() end\n"
+                             "local function once() return 1 end\n"
+                             "local function fewer(n) if n == 1 then return 1, 2 end return 1 end\n"
+                             "for i = 1, 3 do\n"
+                             "  one() text() long() varies(i) float(i) table() none() fewer(i)\n"
+                             "end\n"
+                             "once()\n"
+                             "local function of_caller(n) return n end\n"
+                             "for _ = 1, 2 do of_caller(1) end\n"
+                             "for _ = 1, 2 do of_caller(2) end\n");
   (void)state;
   assert_true(of(L, "one").is_constant);
   assert_true(of(L, "text").is_constant);
@@ -248,7 +249,7 @@ static void knows_constant_results(void **state) {
   assert_false(of(L, "once").is_constant);
   assert_false(of(L, "fewer").is_constant);
   assert_false(of(L, "of_caller").is_constant);
-  end(L);
+  end_calls(L);
 }
 
 static void see_nothing(lua_State *L, lua_Debug *event) {
@@ -256,7 +257,7 @@ static void see_nothing(lua_State *L, lua_Debug *event) {
 }
 
 static void leaves_hooks_of_the_program(void **state) {
-  lua_State *L = new_state();
+  lua_State *L = new_sleeping_state();
   lh_track_options options = {.time = true};
   lh_error error;
   (void)state;
@@ -270,7 +271,7 @@ static void leaves_hooks_of_the_program(void **state) {
   assert_int_equal(lh_track(L, &options, &error), LH_OK);
   assert_non_null(lua_gethook(co));
   lua_sethook(co, see_nothing, LUA_MASKLINE, 0);
-  run(L, "local function f() end f()\n");
+  run_chunk(L, "local function f() end f()\n");
   assert_int_equal(lh_untrack(L, &error), LH_OK);
   assert_ptr_equal(lua_gethook(co), see_nothing);
   assert_null(lua_gethook(L));
@@ -283,12 +284,12 @@ static void does_not_grow(void **state) {
   (void)state;
   for (int i = 0; i < 2; i++) {
     (void)lh_test_peak_bytes();
-    lua_State *L = count(true, i == 0 ? "n = 200" : "n = 20000");
-    run(L,
-        "collectgarbage('generational')\n"
-        "local function body() coroutine.yield() end\n"
-        "for i = 1, n do coroutine.wrap(body)() end\n");
-    end(L);
+    lua_State *L = count_calls(true, i == 0 ? "n = 200" : "n = 20000");
+    run_chunk(L,
+              "collectgarbage('generational')\n"
+              "local function body() coroutine.yield() end\n"
+              "for i = 1, n do coroutine.wrap(body)() end\n");
+    end_calls(L);
     peaks[i] = lh_test_peak_bytes();
   }
   assert_true(peaks[1] < peaks[0] * 2);
@@ -298,16 +299,16 @@ static void survives_without_memory(void **state) {
   uint64_t n_made = UINT64_MAX, n_counted = 0;
   (void)state;
   for (uint64_t i = 1; i <= n_made; i += 1 + i / 20) {
-    lua_State *L = new_state();
+    lua_State *L = new_sleeping_state();
     lh_track_options options = {.time = true, .stacks = true};
     lh_error error;
     (void)lh_test_fail_allocation(i);
     if (lh_track(L, &options, &error) == LH_OK) {
-      run(L,
-          "local function f(n) if n > 0 then f(n - 1) end return n end\n"
-          "for i = 1, 40 do coroutine.wrap(f)(i) end\n"
-          "for i = 1, 40 do load('return function() return 1 end', '=' .. i)()() end\n"
-          "pcall(f, 100)\n");
+      run_chunk(L,
+                "local function f(n) if n > 0 then f(n - 1) end return n end\n"
+                "for i = 1, 40 do coroutine.wrap(f)(i) end\n"
+                "for i = 1, 40 do load('return function() return 1 end', '=' .. i)()() end\n"
+                "pcall(f, 100)\n");
       n_counted = of(L, "f").calls;
       (void)lh_untrack(L, &error);
     }

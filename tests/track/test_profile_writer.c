@@ -24,7 +24,7 @@
 
 /* ==== Reading it again ============================================================== */
 
-static lh_profile_out *begin(const program *p, const char *path) {
+static lh_profile_out *begin_profile(const program *p, const char *path) {
   lh_profile_options options = options_of(p, path);
   lh_profile_out *out;
   lh_error error = {0};
@@ -38,7 +38,7 @@ typedef struct comparison {
   uint64_t time_ns;
 } comparison;
 
-static bool compare(const lh_event *event, void *data) {
+static bool compare_event(const lh_event *event, void *data) {
   comparison *c = data;
   lh_event expected = c->p->events[c->n++];
   expected.time_ns = event->time_ns;
@@ -64,7 +64,7 @@ static size_t expect_events(const program *p, const char *path, bool is_whole, u
   comparison c = {p, 0, 0};
   lh_profile *profile = open_profile(path);
   const lh_profile_info *about = lh_profile_about(profile);
-  assert_int_equal(lh_profile_replay(profile, compare, &c, NULL), LH_OK);
+  assert_int_equal(lh_profile_replay(profile, compare_event, &c, NULL), LH_OK);
   assert_int_equal(c.n, about->n_events);
   assert_int_equal(about->is_whole, is_whole);
   assert_int_equal(about->lost_events, lost);
@@ -102,7 +102,7 @@ static bool is_text(const char *path, const char *text) {
 static void events_are_those_that_happened(void **state) {
   enum { N = 300000 };
   program *p = new_program(N);
-  lh_profile_out *out = begin(p, "a");
+  lh_profile_out *out = begin_profile(p, "a");
   (void)state;
   run(p, out, N);
   struct stat info;
@@ -165,7 +165,7 @@ static void calls_are_written_now_and_then(void **state) {
 static void a_slow_program_can_be_followed(void **state) {
   enum { N = 3000 };
   program *p = new_program(N);
-  lh_profile_out *out = begin(p, "a");
+  lh_profile_out *out = begin_profile(p, "a");
   (void)state;
   run(p, out, N / 2);
   assert_int_equal(expect_events(p, "a", false, 0), 0);
@@ -191,12 +191,12 @@ static void older_profiles_are_replaced_and_nothing_else(void **state) {
   assert_non_null(strstr(error.message, "/a', which is no profile: File exists"));
   assert_true(is_text("a", "print 'hello'"));
   save_text("a", ""); /* as mktemp makes one */
-  assert_int_equal(lh_profile_end(begin(p, "a"), NULL), LH_OK);
+  assert_int_equal(lh_profile_end(begin_profile(p, "a"), NULL), LH_OK);
   struct stat before, after;
   assert_int_equal(stat("a", &before), 0);
   int old = open("a", O_RDONLY); /* so that its number is not used again */
   assert_true(old >= 0);
-  assert_int_equal(lh_profile_end(begin(p, "a"), NULL), LH_OK);
+  assert_int_equal(lh_profile_end(begin_profile(p, "a"), NULL), LH_OK);
   assert_int_equal(stat("a", &after), 0);
   assert_true(before.st_ino != after.st_ino);
   assert_int_equal(close(old), 0);
@@ -252,11 +252,11 @@ static void who_is_killed_leaves_a_profile(void **state) {
   (void)state;
   pid_t child = fork();
   if (child == 0) {
-    run(p, begin(p, "a"), N);
+    run(p, begin_profile(p, "a"), N);
     (void)raise(SIGKILL);
   }
   assert_true(child > 0 && WIFSIGNALED(wait_for(child)));
-  lh_profile_out *again = begin(p, "b"); /* the same, since it is no less random */
+  lh_profile_out *again = begin_profile(p, "b"); /* the same, since it is no less random */
   run(p, again, N);
   assert_int_equal(lh_profile_end(again, NULL), LH_OK);
   assert_in_range(expect_events(p, "a", false, 0), N - 30000, N);
@@ -267,7 +267,7 @@ static void who_is_killed_leaves_a_profile(void **state) {
 static void a_forked_child_writes_nothing(void **state) {
   enum { N = 50000 };
   program *p = new_program(3 * N);
-  lh_profile_out *out = begin(p, "a");
+  lh_profile_out *out = begin_profile(p, "a");
   (void)state;
   run(p, out, N);
   pid_t child = fork();
@@ -291,7 +291,7 @@ static void a_descriptor_of_others_is_not_written_to(void **state) {
   struct stat ours, info;
   lh_error error;
   (void)state;
-  lh_profile_out *out = begin(p, "a");
+  lh_profile_out *out = begin_profile(p, "a");
   run(p, out, N);
   assert_int_equal(stat("a", &ours), 0);
   int fd = 3;
@@ -328,7 +328,7 @@ static void the_disk_is_full(void **state) {
       lh_error error = {0};
       assert_in_range(first, 1, MOST_WRITES);
       faults_clear();
-      assert_int_equal(lh_profile_end(begin(p, "a"), NULL), LH_OK); /* an older one */
+      assert_int_equal(lh_profile_end(begin_profile(p, "a"), NULL), LH_OK); /* an older one */
       uint64_t older = size_of("a");
       faults_plan(FAULT_WRITE, first, for_good ? SIZE_MAX : first, ENOSPC);
       if (lh_profile_begin(&out, &options, &error) != LH_OK) {
@@ -371,7 +371,7 @@ static void short_and_interrupted_writes_are_finished(void **state) {
   faults_clear();
   faults()->interrupt = faults()->limited = true;
   faults()->write_bytes = 1000;
-  lh_profile_out *out = begin(p, "a");
+  lh_profile_out *out = begin_profile(p, "a");
   run(p, out, N);
   assert_int_equal(lh_profile_end(out, NULL), LH_OK);
   faults_clear();
@@ -390,7 +390,7 @@ static void a_limit_of_the_size_kills_nobody(void **state) {
     const struct rlimit limit = {LIMIT, LIMIT};
     lh_error error;
     if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(1);
-    lh_profile_out *out = begin(p, "a");
+    lh_profile_out *out = begin_profile(p, "a");
     run(p, out, N);
     _exit(lh_profile_end(out, &error) == LH_EIO && error.os_errno == EFBIG ? 0 : 2);
   }
@@ -433,7 +433,7 @@ static void a_limit_of_the_size_ends_no_live_profile(void **state) {
   free_program(p);
 }
 
-static void memory_runs_out(void **state) {
+static void memory_runs_out_for_a_profile(void **state) {
   program *p = new_program(10);
   (void)state;
   for (int is_aggregate = 0; is_aggregate < 2; is_aggregate++) {
@@ -472,6 +472,6 @@ int main(void) {
                                      cmocka_unit_test(short_and_interrupted_writes_are_finished),
                                      cmocka_unit_test(a_limit_of_the_size_kills_nobody),
                                      cmocka_unit_test(a_limit_of_the_size_ends_no_live_profile),
-                                     cmocka_unit_test(memory_runs_out)};
+                                     cmocka_unit_test(memory_runs_out_for_a_profile)};
   return cmocka_run_group_tests(tests, scene_set_up, scene_tear_down);
 }

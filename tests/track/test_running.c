@@ -26,7 +26,7 @@ typedef struct watched {
   uint64_t n, n_foreign, n_wrong;
 } watched;
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t bytes) {
   watched *w = data;
   bool is_thread = w->running && old_bytes == LUA_TTHREAD && !block;
   if (bytes == 0) {
@@ -46,7 +46,7 @@ static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
 
 static void open_watched(watched *w) {
   memset(w, 0, sizeof *w);
-  w->L = lua_newstate(allocate, w);
+  w->L = lua_newstate(allocate_watched, w);
   assert_non_null(w->L);
   luaL_openlibs(w->L);
   assert_int_equal(lh_attach(w->L, NULL), LH_OK);
@@ -64,7 +64,7 @@ static void close_watched(watched *w) {
   lh_running_free(running);
 }
 
-static void run(watched *w, const char *program) {
+static void run_watched(watched *w, const char *program) {
   if (luaL_dostring(w->L, program) != LUA_OK) fail_msg("%s", lua_tostring(w->L, -1));
 }
 
@@ -87,11 +87,12 @@ static void knows_the_threads_that_live(void **state) {
   watched w;
   open_watched(&w);
   assert_int_equal(assert_exact_set(&w), 1);
-  run(&w, "kept = {} for i = 1, 1000 do kept[i % 100] = coroutine.create(print) end");
+  run_watched(&w, "kept = {} for i = 1, 1000 do kept[i % 100] = coroutine.create(print) end");
   assert_true(assert_exact_set(&w) > 100);
-  run(&w, "collectgarbage()");
+  run_watched(&w, "collectgarbage()");
   assert_int_equal(assert_exact_set(&w), 101);
-  run(&w, "for i = 1, 5000 do coroutine.wrap(function() end)() end kept = nil collectgarbage()");
+  run_watched(
+      &w, "for i = 1, 5000 do coroutine.wrap(function() end)() end kept = nil collectgarbage()");
   assert_int_equal(assert_exact_set(&w), 1);
   close_watched(&w);
 }
@@ -107,7 +108,8 @@ static void knows_the_standard_library(void **state) {
   assert_non_null(w.running->wrapped);
   while (lh_thread_set_next(plain, &place)) n++;
   assert_true(n > 130);
-  run(&w,
+  run_watched(
+      &w,
       "return string.gsub, pairs{}, string.gmatch('', ''), io.stdout.write, coroutine.wrap(print)");
   static const bool is_wrapped[] = {false, false, false, false, true};
   for (int i = 0; i < lua_gettop(w.L) && i < 5; i++) {
@@ -123,7 +125,7 @@ static void knows_the_standard_library(void **state) {
 
 /* ==== OS threads ===================================================================== */
 
-static void ask(watched *w) {
+static void ask_running(watched *w) {
   if (!w->running) return;
   w->n++;
   if (lh_running_is_foreign(w->running)) {
@@ -154,9 +156,9 @@ static void moves_with_the_state(void **state) {
   (void)state;
   watched w;
   open_watched(&w);
-  w.asks = ask;
+  w.asks = ask_running;
   for (int i = 0; i < 4; i++) run_in_thread(w.L);
-  run(&w, "local t = {{}, {}}");
+  run_watched(&w, "local t = {{}, {}}");
   assert_true(w.n > 800);
   assert_int_equal(w.n_foreign, 0);
   assert_int_equal(w.n_wrong, 0);
@@ -167,7 +169,7 @@ static void moves_with_the_state(void **state) {
 ** in another. */
 static int run_other_in_thread(lua_State *L) {
   watched *w = lua_touserdata(L, 1);
-  w->asks = ask;
+  w->asks = ask_running;
   run_in_thread(lua_touserdata(L, 2));
   w->asks = NULL;
   return 0;
@@ -183,7 +185,7 @@ static void sees_that_another_state_asks(void **state) {
   assert_non_null(other);
   luaL_openlibs(other);
   run_in_thread(w.L); /* its address may be left on that stack */
-  run(&w, "local t = {}");
+  run_watched(&w, "local t = {}");
   lua_pushcfunction(w.L, run_other_in_thread);
   lua_pushlightuserdata(w.L, &w);
   lua_pushlightuserdata(w.L, other);
@@ -299,10 +301,10 @@ static void survives_without_memory(void **state) {
   assert_true(n > 10);
   lh_running_free(made);
   (void)lh_test_fail_allocation(1); /* no room for more threads */
-  run(&w, "kept = {} for i = 1, 200 do kept[i] = coroutine.create(print) end");
+  run_watched(&w, "kept = {} for i = 1, 200 do kept[i] = coroutine.create(print) end");
   (void)lh_test_fail_allocation(0);
   assert_true(w.running->misses_some);
-  run(&w, "kept = nil collectgarbage()");
+  run_watched(&w, "kept = nil collectgarbage()");
   close_watched(&w);
 }
 

@@ -512,7 +512,7 @@ static void survives_without_memory(void **state) {
 }
 
 /* What is written is read back by the other side. */
-static void put(const void *data, uint64_t n, void *payload) {
+static void put_definition(const void *data, uint64_t n, void *payload) {
   uint8_t **at = payload;
   memcpy(*at, data, n);
   *at += n;
@@ -527,7 +527,7 @@ static void writes_what_it_has_found(void **state) {
   lh_defined defined = {0};
   (void)state;
   assert_non_null(bytes);
-  lh_definitions_write(&s->definitions, &defined, put, &end);
+  lh_definitions_write(&s->definitions, &defined, put_definition, &end);
   assert_true((uint64_t)(end - bytes) <= lh_definitions_longest(&s->definitions));
   lh_sites *sites = lh_sites_new();
   lh_cursor c = {.at = bytes, .end = end};
@@ -546,7 +546,7 @@ static void writes_what_it_has_found(void **state) {
   }
   assert_true(is_there);
   uint8_t *again = end;
-  lh_definitions_write(&s->definitions, &defined, put, &again);
+  lh_definitions_write(&s->definitions, &defined, put_definition, &again);
   assert_ptr_equal(again, end); /* all of it is written */
   lh_sites_free(sites);
   free(bytes);

@@ -38,7 +38,7 @@ typedef struct host {
 
 enum { MAGIC = 0x5717C7 };
 
-static void *allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
+static void *allocate_with_head(void *data, void *block, size_t old_bytes, size_t bytes) {
   host *h = data;
   head *old = block ? (head *)block - 1 : NULL;
   if (old) h->n_wrong += old->magic != MAGIC || old->bytes != old_bytes;
@@ -75,10 +75,10 @@ static const way ways[] = {
     {"exact", {.pool = LH_POOL_ALWAYS, .exact_bytes = 1 << 14}, lh_allocate_in_pool}};
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
-static void begin(host *h) {
+static void begin_host(host *h) {
   lh_error error;
   *h = (host){0};
-  h->L = lua_newstate(allocate, h);
+  h->L = lua_newstate(allocate_with_head, h);
   assert_non_null(h->L);
   luaL_openlibs(h->L);
   if (lh_attach(h->L, &error) < 0) fail_msg("%s", error.message);
@@ -86,7 +86,7 @@ static void begin(host *h) {
 
 static const lh_recorder *begin_tracked(host *h, const way *w) {
   lh_error error;
-  begin(h);
+  begin_host(h);
   if (lh_track(h->L, &w->options, &error) < 0) fail_msg("%s: %s", w->name, error.message);
   const lh_recorder *r = lh_recorder_of(h->L);
   assert_non_null(r);
@@ -94,7 +94,7 @@ static const lh_recorder *begin_tracked(host *h, const way *w) {
   return r;
 }
 
-static void run(lua_State *L, const char *program) {
+static void run_program(lua_State *L, const char *program) {
   if (luaL_dostring(L, program)) fail_msg("%s", lua_tostring(L, -1));
   lua_settop(L, 0);
 }
@@ -108,7 +108,7 @@ static void check_sum(lua_State *L) {
   assert_int_equal(counts.all.bytes + 8 * gc.table_slots, gc.bytes);
 }
 
-static void end(host *h) {
+static void end_host(host *h) {
   check_sum(h->L);
   lua_close(h->L);
   assert_int_equal(h->live_blocks, 0);
@@ -142,10 +142,10 @@ static void all_memory_is_back(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
     (void)begin_tracked(&h, &ways[i]);
-    run(h.L, busy);
+    run_program(h.L, busy);
     check_sum(h.L);
-    run(h.L, busy);
-    end(&h);
+    run_program(h.L, busy);
+    end_host(&h);
   }
 }
 
@@ -156,7 +156,7 @@ typedef struct definitions {
   size_t n;
 } definitions;
 
-static void put(const void *data, uint64_t n, void *payload) {
+static void put_definition(const void *data, uint64_t n, void *payload) {
   enum { READABLE_BEHIND = 16 }; /* see lh_cursor */
   definitions *d = payload;
   d->data = realloc(d->data, d->n + n + READABLE_BEHIND);
@@ -170,7 +170,7 @@ static lh_sites *read_sites(const lh_recorder *r) {
   definitions d = {0};
   lh_sites *sites = lh_sites_new();
   assert_non_null(sites);
-  lh_definitions_write(&r->stacks->definitions, &(lh_defined){0}, put, &d);
+  lh_definitions_write(&r->stacks->definitions, &(lh_defined){0}, put_definition, &d);
   assert_true(d.n <= lh_definitions_longest(&r->stacks->definitions));
   lh_cursor c = {.at = d.data, .end = d.data + d.n};
   while (c.at < c.end) {
@@ -200,20 +200,20 @@ static void tables_know_their_lines(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
     if (ways[i].options.sample_bytes > 1) continue;
-    begin(&h);
-    run(h.L, "before = {}");
+    begin_host(&h);
+    run_program(h.L, "before = {}");
     assert_int_equal(lh_track(h.L, &ways[i].options, NULL), LH_OK);
     const lh_recorder *r = lh_recorder_of(h.L);
-    run(h.L,
-        "a = {}\nb = {1, 2}\n\nlocal function f() c = {x = 1} end\nf()\n"
-        "coroutine.wrap(function() d = {}\nend)()\ne = table.pack(1)");
+    run_program(h.L,
+                "a = {}\nb = {1, 2}\n\nlocal function f() c = {x = 1} end\nf()\n"
+                "coroutine.wrap(function() d = {}\nend)()\ne = table.pack(1)");
     assert_int_equal(line_of(&h, r, "before"), 0);
     assert_int_equal(line_of(&h, r, "a"), 1);
     assert_int_equal(line_of(&h, r, "b"), 2);
     assert_int_equal(line_of(&h, r, "c"), 4);
     assert_int_equal(line_of(&h, r, "d"), 6);
     assert_int_equal(line_of(&h, r, "e"), 8);
-    end(&h);
+    end_host(&h);
   }
 }
 
@@ -223,10 +223,10 @@ static void tallies_are_what_was_made(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
     const lh_recorder *r = begin_tracked(&h, &ways[i]);
-    run(h.L,
-        "collectgarbage('stop') keep = {}\n"
-        "for i = 1, 20000 do local t = {}\nif i % 4 == 0 then keep[#keep + 1] = t end end\n"
-        "collectgarbage() collectgarbage('restart') one = keep[1]");
+    run_program(h.L,
+                "collectgarbage('stop') keep = {}\n"
+                "for i = 1, 20000 do local t = {}\nif i % 4 == 0 then keep[#keep + 1] = t end end\n"
+                "collectgarbage() collectgarbage('restart') one = keep[1]");
     lua_getglobal(h.L, "keep");
     n = (lua_Integer)lua_rawlen(h.L, -1);
     lua_settop(h.L, 0);
@@ -240,7 +240,7 @@ static void tallies_are_what_was_made(void **state) {
     assert_in_range(most.made_objects, 20000 * (1 - slack), 20000 * (1 + slack));
     assert_in_range(most.made_bytes, 56 * 20000 * (1 - slack), 56 * 20000 * (1 + slack));
     assert_in_range(most.freed_objects, 15000 * (1 - slack), 15000 * (1 + slack));
-    end(&h);
+    end_host(&h);
   }
 }
 
@@ -253,24 +253,24 @@ static void starts_and_stops(void **state) {
   for (int i = 0; i < N_WAYS; i++) {
     const lh_recorder *r = begin_tracked(&h, &ways[i]);
     assert_int_equal(lh_track(h.L, &ways[i].options, &error), LH_EARGUMENT);
-    run(h.L, busy);
-    run(h.L, "kept = {}");
+    run_program(h.L, busy);
+    run_program(h.L, "kept = {}");
     assert_int_equal(lh_untrack(h.L, NULL), LH_OK);
     assert_int_equal(lh_untrack(h.L, NULL), LH_OK);
-    run(h.L, "later = {}");
+    run_program(h.L, "later = {}");
     if (ways[i].options.sample_bytes <= 1) {
       assert_ptr_equal(lh_recorder_of(h.L), r);
       assert_int_not_equal(line_of(&h, r, "kept"), 0);
       assert_int_equal(line_of(&h, r, "later"), 0);
     }
-    run(h.L, busy);
+    run_program(h.L, busy);
     for (int k = 0; k < N_WAYS; k++) { /* in whatever way it was */
       if (lh_track(h.L, &ways[k].options, &error) < 0) fail_msg("%s", error.message);
-      run(h.L, busy);
+      run_program(h.L, busy);
       assert_int_equal(lh_untrack(h.L, NULL), LH_OK);
       check_sum(h.L);
     }
-    end(&h);
+    end_host(&h);
   }
 }
 
@@ -283,13 +283,13 @@ static void leaves_when_it_may(void **state) {
     (void)begin_tracked(&h, &ways[i]);
     lua_gc(h.L, LUA_GCCOLLECT, 0);
     assert_int_equal(lh_untrack(h.L, NULL), LH_OK);
-    if (lua_getallocf(h.L, &data) == allocate) {
+    if (lua_getallocf(h.L, &data) == allocate_with_head) {
       assert_ptr_equal(data, &h);
       assert_null(lh_recorder_of(h.L));
     }
     assert_int_equal(lh_track(h.L, &ways[(i + 1) % N_WAYS].options, NULL), LH_OK);
-    run(h.L, busy);
-    end(&h);
+    run_program(h.L, busy);
+    end_host(&h);
   }
 }
 
@@ -309,29 +309,30 @@ static void at_odd_moments(void **state) {
   host h;
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
-    begin(&h);
+    begin_host(&h);
     lua_pushlightuserdata(h.L, (void *)(uintptr_t)&ways[i]);
     lua_pushcclosure(h.L, start_here, 1);
     lua_setglobal(h.L, "start");
     lua_register(h.L, "stop", stop_here);
-    run(h.L, "coroutine.wrap(function() assert(start()) local t = {{}} end)() assert(stop())");
-    run(h.L,
-        "local n, parts = 0, {'return {', '1, 2, ', 'function() return {} end', '}'}\n"
-        "local f = load(function() n = n + 1 if n == 2 then assert(start()) end\n"
-        "  return parts[n] end)\n"
-        "assert(#f() == 3 and stop())");
-    run(h.L,
-        "local on, t = false, {} for i = 1, 50 do t[i] = (i * 7) % 50 end\n"
-        "table.sort(t, function(a, b) if not on then on = start() end\n"
-        "  local x = {a} return x[1] < b end) assert(on and stop())");
-    run(h.L,
-        "setmetatable({}, {__gc = function() done = start() end}) collectgarbage()\n"
-        "assert(done and {{}} and stop())");
-    run(h.L,
-        "local s = ('a'):rep(2000):gsub('a', function() start() stop() return 'bb' end)\n"
-        "assert(#s == 4000)");
-    run(h.L, busy);
-    end(&h);
+    run_program(h.L,
+                "coroutine.wrap(function() assert(start()) local t = {{}} end)() assert(stop())");
+    run_program(h.L,
+                "local n, parts = 0, {'return {', '1, 2, ', 'function() return {} end', '}'}\n"
+                "local f = load(function() n = n + 1 if n == 2 then assert(start()) end\n"
+                "  return parts[n] end)\n"
+                "assert(#f() == 3 and stop())");
+    run_program(h.L,
+                "local on, t = false, {} for i = 1, 50 do t[i] = (i * 7) % 50 end\n"
+                "table.sort(t, function(a, b) if not on then on = start() end\n"
+                "  local x = {a} return x[1] < b end) assert(on and stop())");
+    run_program(h.L,
+                "setmetatable({}, {__gc = function() done = start() end}) collectgarbage()\n"
+                "assert(done and {{}} and stop())");
+    run_program(h.L,
+                "local s = ('a'):rep(2000):gsub('a', function() start() stop() return 'bb' end)\n"
+                "assert(#s == 4000)");
+    run_program(h.L, busy);
+    end_host(&h);
   }
 }
 
@@ -369,7 +370,7 @@ static void host_fails(void **state) {
       (void)try_small(&h);
       last = h.n_growths;
       h.fail_at = 0;
-      end(&h);
+      end_host(&h);
     }
   }
 }
@@ -382,7 +383,7 @@ static void own_memory_fails(void **state) {
   for (int i = 0; i < N_WAYS; i++) {
     bool reached_end = false;
     for (uint64_t n = 1; !reached_end; n++) {
-      begin(&h);
+      begin_host(&h);
       (void)lh_test_fail_allocation(n);
       int rc = lh_track(h.L, &ways[i].options, &error);
       if (rc < 0)
@@ -392,7 +393,7 @@ static void own_memory_fails(void **state) {
       reached_end = lh_test_fail_allocation(0) < n;
       check_sum(h.L);
       (void)lh_untrack(h.L, NULL);
-      end(&h);
+      end_host(&h);
     }
   }
 }
@@ -405,7 +406,7 @@ static void run_other_state(lua_State *from) {
   lua_State *other = lua_newstate(alloc, data);
   assert_non_null(other);
   luaL_openlibs(other);
-  run(other, busy);
+  run_program(other, busy);
   lua_close(other);
 }
 
@@ -420,15 +421,15 @@ static void another_state_is_passed_on(void **state) {
     lua_Alloc alloc = lua_getallocf(h.L, &data);
     lua_State *other = lua_newstate(alloc, data);
     assert_non_null(other);
-    assert_true(lua_getallocf(other, &data) == allocate);
+    assert_true(lua_getallocf(other, &data) == allocate_with_head);
     assert_null(lh_recorder_of(other));
     luaL_openlibs(other);
     uint64_t clock = lh_clock_bytes(r);
-    run(other, busy);
+    run_program(other, busy);
     assert_int_equal(lh_clock_bytes(r), clock);
     check_sum(h.L);
     lua_close(h.L);
-    run(other, busy);
+    run_program(other, busy);
     lua_close(other);
     assert_int_equal(h.live_blocks, 0);
     assert_int_equal(h.n_wrong, 0);
@@ -459,20 +460,20 @@ static void stands_in_a_chain(void **state) {
   wrapper below, above;
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
-    begin(&h);
+    begin_host(&h);
     wrap(h.L, &below);
     assert_int_equal(lh_track(h.L, &ways[i].options, NULL), LH_OK);
     const lh_recorder *r = lh_recorder_of(h.L);
     wrap(h.L, &above);
     assert_ptr_equal(lh_recorder_of(h.L), r);
-    run(h.L, busy);
+    run_program(h.L, busy);
     assert_true(above.n > 1000 && below.n > 0);
     assert_int_equal(lh_untrack(h.L, NULL), LH_OK);
-    run(h.L, busy);
+    run_program(h.L, busy);
     assert_int_equal(lh_track(h.L, &ways[i].options, NULL), LH_OK);
     assert_ptr_equal(lh_recorder_of(h.L), r);
-    run(h.L, busy);
-    end(&h);
+    run_program(h.L, busy);
+    end_host(&h);
   }
 }
 
@@ -482,20 +483,20 @@ static void stands_behind_a_watcher(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS * 2; i++) {
     const way *w = &ways[i / 2];
-    begin(&h);
+    begin_host(&h);
     if (i % 2) assert_int_equal(lh_watch(h.L, &options, NULL), LH_OK);
     assert_int_equal(lh_track(h.L, &w->options, NULL), LH_OK);
     assert_ptr_equal(lh_recorder_of(h.L)->function, w->function);
     if (i % 2 == 0) assert_int_equal(lh_watch(h.L, &options, NULL), LH_OK);
-    run(h.L, busy);
+    run_program(h.L, busy);
     if (w->options.sample_bytes <= 1) {
-      run(h.L, "a = {}");
+      run_program(h.L, "a = {}");
       assert_int_equal(line_of(&h, lh_recorder_of(h.L), "a"), 1);
     }
     assert_int_equal(lh_untrack(h.L, NULL), LH_OK);
     lh_unwatch(h.L);
-    run(h.L, busy);
-    end(&h);
+    run_program(h.L, busy);
+    end_host(&h);
   }
 }
 
@@ -505,11 +506,11 @@ static void registry_is_emptied(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
     const lh_recorder *r = begin_tracked(&h, &ways[i]);
-    run(h.L,
-        "local r = debug.getregistry()\n"
-        "for k in pairs(r) do if type(k) == 'userdata' then r[k] = nil end end\n"
-        "collectgarbage() collectgarbage()");
-    run(h.L, busy);
+    run_program(h.L,
+                "local r = debug.getregistry()\n"
+                "for k in pairs(r) do if type(k) == 'userdata' then r[k] = nil end end\n"
+                "collectgarbage() collectgarbage()");
+    run_program(h.L, busy);
     assert_ptr_equal(lh_recorder_of(h.L), r);
     lua_close(h.L);
     assert_int_equal(h.live_blocks, 0);
@@ -524,7 +525,7 @@ static void child_goes_on(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
     (void)begin_tracked(&h, &ways[i]);
-    run(h.L, busy);
+    run_program(h.L, busy);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -532,11 +533,11 @@ static void child_goes_on(void **state) {
       lua_close(h.L);
       _exit(good && h.live_blocks == 0 && h.n_wrong == 0 ? 0 : 1);
     }
-    run(h.L, busy);
+    run_program(h.L, busy);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    end(&h);
+    end_host(&h);
   }
 }
 
@@ -549,9 +550,9 @@ static void does_not_grow(void **state) {
     uint64_t peak = 0;
     size_t slabs = 0;
     for (int round = 0; round < 12; round++) {
-      run(h.L,
-          "for i = 1, 20000 do local t = {i, {i}, 's' .. i, function() return i end} end\n"
-          "collectgarbage()");
+      run_program(h.L,
+                  "for i = 1, 20000 do local t = {i, {i}, 's' .. i, function() return i end} end\n"
+                  "collectgarbage()");
       if (round == 3) {
         (void)lh_test_peak_bytes();
         peak = lh_test_peak_bytes();
@@ -560,7 +561,7 @@ static void does_not_grow(void **state) {
     }
     assert_true(lh_test_peak_bytes() <= peak + peak / 4);
     if (r->pool) assert_true(r->pool->n_slabs <= slabs + slabs / 4);
-    end(&h);
+    end_host(&h);
   }
 }
 

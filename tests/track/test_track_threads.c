@@ -34,7 +34,7 @@ static const lh_track_options ways[] = {
     {.stacks = true}, {.pool = LH_POOL_NEVER, .stacks = true}, {.sample_bytes = 1 << 12}};
 enum { N_WAYS = sizeof ways / sizeof *ways, STATES = 40 };
 
-static lua_State *begin(const lh_track_options *options) {
+static lua_State *begin_tracked_thread(const lh_track_options *options) {
   lua_State *L = luaL_newstate();
   if (!L) abort();
   luaL_openlibs(L);
@@ -42,16 +42,16 @@ static lua_State *begin(const lh_track_options *options) {
   return L;
 }
 
-static void run(lua_State *L) {
+static void run_work(lua_State *L) {
   if (luaL_dostring(L, work)) abort();
   lua_settop(L, 0);
 }
 
 /* In a thread cmocka cannot fail. */
 static void *run_own_state(void *options) {
-  lua_State *L = begin(options);
+  lua_State *L = begin_tracked_thread(options);
   for (int i = 0; i < 5; i++) {
-    run(L);
+    run_work(L);
     if (lh_untrack(L, NULL) < 0 || lh_track(L, options, NULL) < 0) abort();
   }
   lua_close(L);
@@ -70,17 +70,17 @@ static void two_states_in_two_threads(void **state) {
 }
 
 static void *run_given_state(void *L) {
-  run(L);
+  run_work(L);
   return NULL;
 }
 
 static void a_state_moves(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
-    lua_State *L = begin(&ways[i]);
+    lua_State *L = begin_tracked_thread(&ways[i]);
     for (int k = 0; k < 4; k++) {
       pthread_t thread;
-      run(L);
+      run_work(L);
       assert_int_equal(pthread_create(&thread, NULL, run_given_state, L), 0);
       assert_int_equal(pthread_join(thread, NULL), 0);
     }
@@ -115,15 +115,15 @@ static void states_are_made_in_others(void **state) {
   (void)state;
   for (int i = 0; i < N_WAYS; i++) {
     pthread_t threads[2];
-    lua_State *L = begin(&ways[i]);
+    lua_State *L = begin_tracked_thread(&ways[i]);
     function f;
     f.alloc = lua_getallocf(L, &f.data);
     for (int k = 0; k < 2; k++) {
       assert_int_equal(pthread_create(&threads[k], NULL, make_states, &f), 0);
     }
-    for (int k = 0; k < 10; k++) run(L);
+    for (int k = 0; k < 10; k++) run_work(L);
     for (int k = 0; k < 2; k++) assert_int_equal(pthread_join(threads[k], NULL), 0);
-    run(L);
+    run_work(L);
     lua_close(L);
   }
 }
@@ -147,7 +147,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *lock) {
 
 /* Each with a profile, which is completed at the end. */
 static lua_State *begin_profile(const char *path) {
-  return begin(&(lh_track_options){.file = path});
+  return begin_tracked_thread(&(lh_track_options){.file = path});
 }
 
 static void *begin_with_lock(void *unused) {

@@ -66,7 +66,7 @@ int lh_profile_replay(lh_profile *profile, bool (*see)(const lh_event *event, vo
   return 0;
 }
 
-static int begin(void **state) {
+static int begin_group(void **state) {
   (void)state;
   memset(&made, 0, sizeof made);
   made.info.has_stacks = true;
@@ -306,7 +306,7 @@ static void a_line_has_what_its_sites_have_in_common(void **state) {
 static void moments_add_up(void **state) {
   for (unsigned seed = 1; seed <= 100; seed++) {
     lh_timeline t;
-    begin(state);
+    begin_group(state);
     random_sites(seed);
     made.info.start_bytes = seed;
     for (size_t i = 0; i < made.n_events; i++)
@@ -370,7 +370,7 @@ static int tally_all(lh_error *error) {
   return code;
 }
 
-static void memory_runs_out(void **state) {
+static void memory_runs_out_for_tallies(void **state) {
   (void)state;
   random_sites(7);
   a_grown_array();
@@ -391,18 +391,18 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(lines_have_events_and_what_they_override, begin),
-      cmocka_unit_test_setup(a_line_holds_what_it_made_or_resized_last, begin),
-      cmocka_unit_test_setup(moments_are_where_something_changed, begin),
-      cmocka_unit_test_setup(a_line_is_one_whatever_allocates_there, begin),
-      cmocka_unit_test_setup(samples_stand_for_many, begin),
-      cmocka_unit_test_setup(an_aggregate_has_no_order, begin),
-      cmocka_unit_test_setup(types_have_counts_and_a_peak, begin),
-      cmocka_unit_test_setup(a_peak_is_seen_however_short, begin),
-      cmocka_unit_test_setup(a_line_has_what_its_sites_have_in_common, begin),
-      cmocka_unit_test_setup(moments_add_up, begin),
-      cmocka_unit_test_setup(nothing_happened, begin),
-      cmocka_unit_test_setup(memory_runs_out, begin),
+      cmocka_unit_test_setup(lines_have_events_and_what_they_override, begin_group),
+      cmocka_unit_test_setup(a_line_holds_what_it_made_or_resized_last, begin_group),
+      cmocka_unit_test_setup(moments_are_where_something_changed, begin_group),
+      cmocka_unit_test_setup(a_line_is_one_whatever_allocates_there, begin_group),
+      cmocka_unit_test_setup(samples_stand_for_many, begin_group),
+      cmocka_unit_test_setup(an_aggregate_has_no_order, begin_group),
+      cmocka_unit_test_setup(types_have_counts_and_a_peak, begin_group),
+      cmocka_unit_test_setup(a_peak_is_seen_however_short, begin_group),
+      cmocka_unit_test_setup(a_line_has_what_its_sites_have_in_common, begin_group),
+      cmocka_unit_test_setup(moments_add_up, begin_group),
+      cmocka_unit_test_setup(nothing_happened, begin_group),
+      cmocka_unit_test_setup(memory_runs_out_for_tallies, begin_group),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static const lh_site site_f = {
 static const lh_site site_g = {
     .source = "@app.lua", .function = "g", .first_line = 20, .line = 22, .maker = LH_MADE_GROWTH};
 
-static lh_profile *open_forged(forged_profile *f) {
+static lh_profile *open_ended_profile(forged_profile *f) {
   lh_profile *profile;
   lh_error error;
   forge_end_profile(f, 2000, 0);
@@ -36,7 +36,7 @@ static lh_profile *open_forged(forged_profile *f) {
   return profile;
 }
 
-static lh_usage *count(lh_profile *profile, const lh_usage_query *query) {
+static lh_usage *count_usage(lh_profile *profile, const lh_usage_query *query) {
   lh_usage *usage;
   lh_error error;
   int code = lh_usage_new(&usage, profile, query, &error);
@@ -99,8 +99,8 @@ static void counts_of_an_aggregate_are_told(void **state) {
   forged_profile f;
   (void)state;
   forge_aggregate(&f);
-  lh_profile *profile = open_forged(&f);
-  lh_usage *usage = count(profile, &(lh_usage_query){.peak = true});
+  lh_profile *profile = open_ended_profile(&f);
+  lh_usage *usage = count_usage(profile, &(lh_usage_query){.peak = true});
   lh_usage_group *groups;
   size_t n;
   assert_int_equal(lh_usage_groups(usage, LH_BY_SITE, LH_MOST_ALLOCATED, &groups, &n, NULL), LH_OK);
@@ -130,7 +130,7 @@ static void a_name_of_many_sites_is_looked_at_once(void **state) {
   lh_site_numbers numbers = {0};
   (void)state;
   forge_aggregate(&f);
-  lh_profile *profile = open_forged(&f);
+  lh_profile *profile = open_ended_profile(&f);
   const lh_sites *sites = lh_profile_sites(profile);
   char *source = (char *)lh_site_of_stack(sites, 1)->source;
   uint32_t *before = lh_number_sites(&numbers, sites, LH_ALIKE_FILE);
@@ -151,7 +151,7 @@ static void an_aggregate_knows_no_moments(void **state) {
   lh_error error;
   (void)state;
   forge_aggregate(&f);
-  lh_profile *profile = open_forged(&f);
+  lh_profile *profile = open_ended_profile(&f);
   for (size_t i = 0; i < 2; i++) {
     assert_int_equal(lh_usage_new(&usage, profile, &queries[i], &error), LH_EARGUMENT);
     assert_non_null(strstr(error.message, "aggregate"));
@@ -190,8 +190,8 @@ static void calls_are_those_of_the_hook(void **state) {
   forge_call(&f, &(lh_profile_call){
                      .stack = in_g, .calls = 3, .self_ns = 5, .total_ns = 5, .is_constant = true});
   lh_table_end(&f.to);
-  lh_profile *profile = open_forged(&f);
-  lh_usage *usage = count(profile, &(lh_usage_query){.peak = false});
+  lh_profile *profile = open_ended_profile(&f);
+  lh_usage *usage = count_usage(profile, &(lh_usage_query){.peak = false});
   const lh_sites *sites = lh_profile_sites(profile);
   assert_int_equal(lh_usage_calls_find(usage, &all_calls, &calls, NULL), LH_OK);
   assert_int_equal(calls.n_functions, 3);
@@ -227,8 +227,8 @@ static void stacks_of_any_depth_are_told(void **state) {
     at = forge_stack(&f, at, i % 2 ? site_f : site_g);
     forge_made(&f, LH_TYPE_TABLE, at, 1);
   }
-  lh_profile *profile = open_forged(&f);
-  lh_usage *usage = count(profile, &(lh_usage_query){.peak = true});
+  lh_profile *profile = open_ended_profile(&f);
+  lh_usage *usage = count_usage(profile, &(lh_usage_query){.peak = true});
   const lh_sites *sites = lh_profile_sites(profile);
   assert_int_equal(lh_usage_calls_find(usage, &all_calls, &calls, NULL), LH_OK);
   assert_int_equal(calls.n_functions, 2);
@@ -284,13 +284,13 @@ static bool tell_all(const lh_usage *const *usages) {
   return fine;
 }
 
-static void memory_runs_out(void **state) {
+static void memory_runs_out_for_usage(void **state) {
   forged_profile f;
   bool fine = false;
   uint64_t n = 1;
   (void)state;
   forge_busy(&f);
-  lh_profile *profile = open_forged(&f);
+  lh_profile *profile = open_ended_profile(&f);
   for (; !fine; n++) {
     lh_usage *usage;
     lh_error error = {0};
@@ -322,7 +322,7 @@ int main(void) {
       cmocka_unit_test(calls_are_those_of_the_hook),
       cmocka_unit_test(stacks_of_any_depth_are_told),
 #ifdef LH_TEST_ALLOC
-      cmocka_unit_test(memory_runs_out),
+      cmocka_unit_test(memory_runs_out_for_usage),
 #endif
   };
   return cmocka_run_group_tests_name("usage", tests, NULL, NULL);

@@ -51,7 +51,7 @@ static const char *const objects[] = {
 static forge_bytes file;
 static lh_snapshot *heap;
 
-static int take(void **state) {
+static int take_program(void **state) {
   (void)state;
   lua_State *L = luaL_newstate();
   luaL_openlibs(L);
@@ -78,7 +78,7 @@ static lh_id object_called(const char *name) {
   return found.id;
 }
 
-static lh_object_fields ask(lh_id id, lh_field_query query) {
+static lh_object_fields ask_fields(lh_id id, lh_field_query query) {
   lh_object_fields fields;
   assert_int_equal(lh_find_object_fields(heap, id, &query, &fields, NULL), LH_OK);
   return fields;
@@ -135,7 +135,7 @@ static void all_fields_are_there(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
     lh_id id = object_called(objects[i]);
-    lh_object_fields f = ask(id, (lh_field_query){0});
+    lh_object_fields f = ask_fields(id, (lh_field_query){0});
     assert_int_equal(f.n, f.total);
     for (size_t k = 0; k < f.n; k++) assert_int_equal(f.list[k].number, k);
     if (lh_type_of(heap, id) == LH_TYPE_TABLE)
@@ -148,16 +148,17 @@ static void all_fields_are_there(void **state) {
 
 static void scalars_are_fields(void **state) {
   (void)state;
-  lh_object_fields f = ask(object_called("closure"), (lh_field_query){.filter = "count"});
+  lh_object_fields f = ask_fields(object_called("closure"), (lh_field_query){.filter = "count"});
   assert_int_equal(f.n, 1);
   assert_int_equal(f.list[0].value.kind, LH_VALUE_INTEGER);
   assert_int_equal(f.list[0].value.as.integer, 17);
   lh_object_fields_free(&f);
-  f = ask(object_called("upvalue count of function closure @program.lua:11"), (lh_field_query){0});
+  f = ask_fields(object_called("upvalue count of function closure @program.lua:11"),
+                 (lh_field_query){0});
   assert_int_equal(f.n, 1);
   assert_int_equal(f.list[0].edge.kind, LH_EDGE_CONTENT);
   lh_object_fields_free(&f);
-  f = ask(LH_ROOT, (lh_field_query){0});
+  f = ask_fields(LH_ROOT, (lh_field_query){0});
   assert_true(f.n > 3);
   lh_object_fields_free(&f);
 }
@@ -209,7 +210,8 @@ static uint64_t bytes_of(const lh_object_field *f, bool retained) {
                   : lh_shallow_bytes(heap, f->value.as.object);
 }
 
-static int compare(lh_field_order order, const lh_object_field *a, const lh_object_field *b) {
+static int compare_fields(lh_field_order order, const lh_object_field *a,
+                          const lh_object_field *b) {
   uint64_t x = bytes_of(a, order == LH_FIELDS_BY_RETAINED);
   uint64_t y = bytes_of(b, order == LH_FIELDS_BY_RETAINED);
   bool entries = a->edge.kind == LH_EDGE_VALUE && b->edge.kind == LH_EDGE_VALUE;
@@ -227,7 +229,7 @@ static void check_order(const lh_object_fields *f, lh_field_order order, bool is
     assert_true(f->list[i].number < f->total && !seen[f->list[i].number]);
     seen[f->list[i].number] = 1;
     if (i == 0) continue;
-    int c = compare(order, &f->list[i - 1], &f->list[i]);
+    int c = compare_fields(order, &f->list[i - 1], &f->list[i]);
     assert_true(is_descending ? c >= 0 : c <= 0);
   }
   free(seen);
@@ -239,7 +241,7 @@ static void check_pages(lh_id id, lh_field_query query, const lh_object_fields *
   for (size_t round = 0; round < 12; round++) {
     query.limit = sizes[round % 3];
     query.from = round * 617 % (whole->n + 2);
-    lh_object_fields page = ask(id, query);
+    lh_object_fields page = ask_fields(id, query);
     size_t left = query.from < whole->n ? whole->n - query.from : 0;
     assert_int_equal(page.n, left < query.limit ? left : query.limit);
     assert_int_equal(page.matching, whole->n);
@@ -256,7 +258,7 @@ static void fields_are_in_order(void **state) {
     for (unsigned order = LH_FIELDS_AS_THEY_ARE; order <= LH_FIELDS_BY_SHALLOW; order++)
       for (int is_descending = 0; is_descending < 2; is_descending++) {
         lh_field_query query = {.order = (lh_field_order)order, .is_descending = is_descending};
-        lh_object_fields whole = ask(id, query);
+        lh_object_fields whole = ask_fields(id, query);
         assert_int_equal(whole.n, whole.total);
         check_order(&whole, query.order, query.is_descending);
         check_pages(id, query, &whole);
@@ -273,11 +275,11 @@ static void pages_are_found_at_once(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof objects / sizeof *objects; i++) {
     lh_id id = object_called(objects[i]);
-    lh_object_fields whole = ask(id, (lh_field_query){0});
+    lh_object_fields whole = ask_fields(id, (lh_field_query){0});
     for (size_t from = 0; from < whole.n; from += whole.n / 5 + 1) {
-      lh_object_fields page = ask(other, (lh_field_query){0});
+      lh_object_fields page = ask_fields(other, (lh_field_query){0});
       lh_object_fields_free(&page);
-      page = ask(id, (lh_field_query){.from = from, .limit = 3});
+      page = ask_fields(id, (lh_field_query){.from = from, .limit = 3});
       assert_int_equal(page.total, whole.n);
       assert_int_equal(page.n, whole.n - from < 3 ? whole.n - from : 3);
       for (size_t k = 0; k < page.n; k++) {
@@ -305,7 +307,7 @@ static void filters_leave_what_has_the_text(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     lh_field_query query = {.filter = cases[i].filter};
-    lh_object_fields f = ask(object_called(cases[i].object), query);
+    lh_object_fields f = ask_fields(object_called(cases[i].object), query);
     if (f.n != cases[i].n || f.matching != f.n)
       fail_msg("%s of %s: %zu", cases[i].filter, cases[i].object, f.n);
     check_pages(object_called(cases[i].object), query, &f);
@@ -313,12 +315,12 @@ static void filters_leave_what_has_the_text(void **state) {
   }
 }
 
-static void each_allocation_fails(void **state) {
+static void each_allocation_of_fields_fails(void **state) {
   (void)state;
   lh_id many = object_called("many"), other = object_called("empty");
   lh_field_query query = {.limit = 10, .order = LH_FIELDS_BY_VALUE, .filter = "text"};
   for (uint64_t nth = 1;; nth++) {
-    lh_object_fields f = ask(other, (lh_field_query){0});
+    lh_object_fields f = ask_fields(other, (lh_field_query){0});
     lh_error error = {0};
     lh_object_fields_free(&f);
     (void)lh_test_fail_allocation(nth);
@@ -350,8 +352,8 @@ int main(void) {
                                      cmocka_unit_test(scalars_are_fields),
                                      cmocka_unit_test(fields_are_in_order),
                                      cmocka_unit_test(pages_are_found_at_once),
-                                     cmocka_unit_test(each_allocation_fails),
+                                     cmocka_unit_test(each_allocation_of_fields_fails),
                                      cmocka_unit_test(filters_leave_what_has_the_text),
                                      cmocka_unit_test(what_is_no_object_has_no_fields)};
-  return cmocka_run_group_tests(tests, take, drop);
+  return cmocka_run_group_tests(tests, take_program, drop);
 }

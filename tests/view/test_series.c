@@ -27,7 +27,7 @@ typedef struct scene {
   const char *names[STEPS];
 } scene;
 
-static void begin(scene *s) {
+static void begin_scene(scene *s) {
   static const char *const names[STEPS] = {"a", "b", "c", "d", "e"};
   s->p = program_begin();
   assert_int_equal(lh_ladder_new(&s->ladder, NULL), LH_OK);
@@ -37,7 +37,7 @@ static void begin(scene *s) {
   }
 }
 
-static void end(scene *s) {
+static void end_scene(scene *s) {
   lh_ladder_free(s->ladder);
   program_end(&s->p);
 }
@@ -81,7 +81,7 @@ static void each_snapshot_adds_up(void **state) {
   scene s;
   lh_report r;
   (void)state;
-  begin(&s);
+  begin_scene(&s);
   for (size_t limit = 1; limit < 5; limit++) {
     lh_request request = request_of(&s);
     request.has_limit = true;
@@ -101,7 +101,7 @@ static void each_snapshot_adds_up(void **state) {
     assert_int_equal(whole[k], reach.reachable_bytes - reach.own_bytes);
     lh_report_free(&r);
   }
-  end(&s);
+  end_scene(&s);
 }
 
 static char *told(const char *question, const lh_request *request) {
@@ -116,14 +116,14 @@ static char *told(const char *question, const lh_request *request) {
 static void words_and_verdicts_are_the_ladders(void **state) {
   scene s;
   (void)state;
-  begin(&s);
+  begin_scene(&s);
   lh_request request = request_of(&s);
   char *series = told("series", &request), *ladder = told("ladder", &request);
   assert_string_equal(series, ladder);
   assert_non_null(strstr(series, "_G.leak[*] grows steadily from a to e: "));
   lh_free(series);
   lh_free(ladder);
-  end(&s);
+  end_scene(&s);
 }
 
 static void any_allocation_may_fail(void **state) {
@@ -132,12 +132,12 @@ static void any_allocation_may_fail(void **state) {
   lh_error error;
   uint64_t n_cases = 0;
   (void)state;
-  begin(&s);
+  begin_scene(&s);
   lh_request request = request_of(&s);
   FAIL_EACH(lh_ask(&r, lh_find_question("series"), NULL, &request, &error));
   assert_true(n_cases > 10);
   lh_report_free(&r);
-  end(&s);
+  end_scene(&s);
 }
 
 int main(void) {

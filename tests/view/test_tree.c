@@ -44,7 +44,7 @@ typedef struct trial {
                (t)->query.of ? (t)->query.of : "root", #condition);                 \
   } while (0)
 
-static trial begin(unsigned long seed) {
+static trial begin_trial(unsigned long seed) {
   trial t = {.seed = seed, .heap = random_heap_make(seed)};
   t.query = (lh_tiles_query){.depth = 100, .interval = LH_EVER};
   t.s = random_heap_open(&t.heap, &t.file);
@@ -54,7 +54,7 @@ static trial begin(unsigned long seed) {
   return t;
 }
 
-static void end(trial *t) {
+static void end_trial(trial *t) {
   lh_close(t->s);
   forge_free(&t->file);
 }
@@ -188,7 +188,7 @@ static void check_groups(const trial *t) {
   }
 }
 
-static void ask(trial *t) {
+static void ask_tiles(trial *t) {
   lh_error error;
   int code = lh_find_tiles(t->s, &t->query, &t->tiles, &error);
   if (code != LH_OK) fail_msg("seed %lu: %s", t->seed, error.message);
@@ -207,7 +207,7 @@ static void ask_for_each(trial *t) {
   for (size_t i = 0; i < all.n; i++) {
     if (!is_in_tree(&all.list[i])) continue;
     t->query.of = all.list[i].key;
-    ask(t);
+    ask_tiles(t);
     const lh_tile *top = t->tiles.list;
     check(t, top->id == all.list[i].id && top->bytes == all.list[i].bytes && top->depth == 0);
     check(t, i > 0 || t->tiles.n_above == 0);
@@ -240,7 +240,7 @@ static void check_biggest(trial *t) {
   size_t limit = t->query.limit, n_shown = list_bytes(t, shown);
   lh_tiles_free(&t->tiles);
   t->query.limit = 0;
-  ask(t);
+  ask_tiles(t);
   size_t n = list_bytes(t, all);
   check(t, n_shown >= (n < limit + 1 ? n : limit + 1));
   for (size_t i = 0; i < n && i < limit + 1; i++) check(t, shown[i] == all[i]);
@@ -250,7 +250,7 @@ static void ask_with(trial *t, size_t limit, uint32_t depth, lh_interval interva
   t->query.limit = limit;
   t->query.depth = depth;
   t->query.interval = interval;
-  ask(t);
+  ask_tiles(t);
   if (limit > 0) check_biggest(t);
   lh_tiles_free(&t->tiles);
 }
@@ -260,14 +260,14 @@ static void tiles_are_those_of_the_definition(void **state) {
   static const lh_interval ever = LH_EVER;
   for (unsigned long seed = 1; seed <= 1500; seed++) {
     if (only_seed && seed != only_seed) continue;
-    trial t = begin(seed);
+    trial t = begin_trial(seed);
     uint64_t random = seed;
     for (lh_tree_by by = LH_TREE_OF_OBJECTS; by <= LH_TREE_OF_MODULES; by++) {
       t.query.by = by;
       t.query.limit = 0;
       t.query.depth = 100;
       t.query.interval = ever;
-      ask(&t);
+      ask_tiles(&t);
       check(&t, t.tiles.whole_bytes == t.s->reach.reachable_bytes);
       ask_for_each(&t);
       ask_with(&t, 1 + random_below(&random, 10), 100, ever);
@@ -276,7 +276,7 @@ static void tiles_are_those_of_the_definition(void **state) {
       ask_with(&t, 1 + random_below(&random, 10), 100, (lh_interval){since, until});
       ask_with(&t, 0, 100, (lh_interval){0, until});
     }
-    end(&t);
+    end_trial(&t);
   }
 }
 
@@ -479,7 +479,7 @@ static void wrong_keys_are_told(void **state) {
 /* Whichever allocation fails: an error, and then the same tiles as ever. */
 static void memory_may_run_out(void **state) {
   (void)state;
-  trial t = begin(7);
+  trial t = begin_trial(7);
   for (lh_tree_by by = LH_TREE_OF_OBJECTS; by <= LH_TREE_OF_MODULES; by++) {
     int code = LH_EMEMORY;
     t.query = (lh_tiles_query){.by = by, .depth = 100, .limit = 5, .interval = {1, 20}};
@@ -499,7 +499,7 @@ static void memory_may_run_out(void **state) {
       forge_free(&file);
     }
   }
-  end(&t);
+  end_trial(&t);
 }
 
 int main(int argc, char **argv) {

@@ -1,7 +1,7 @@
 /*
-** left_out.c - the edges and objects that an analysis ignores (lh_analyse_without).
+** ignored.c - the edges and objects that an analysis ignores (lh_analyse_without).
 **
-** Both are sorted arrays. Every object concerned has LH_KIND_LEFT_OUT, so most edges cost only a
+** Both are sorted arrays. Every object concerned has LH_KIND_IGNORED, so most edges cost only a
 ** look at the flag of their source. An entry of a weak-keyed table has two edges, of the table and
 ** of the ephemeron; both mean the same entry here.
 */
@@ -13,7 +13,7 @@ typedef struct left_edge {
   uint64_t key_bits;
 } left_edge;
 
-struct lh_left_out {
+struct lh_ignored {
   left_edge *edges;
   size_t n_edges;
   lh_id *objects;
@@ -31,7 +31,7 @@ static uint64_t bits_of(lh_value value) {
   }
 }
 
-static left_edge told_apart(const lh_edge *edge) {
+static left_edge edge_identity(const lh_edge *edge) {
   bool is_ephemeron = edge->kind == LH_EDGE_EPHEMERON;
   left_edge e = {.source = is_ephemeron ? edge->holder : edge->source,
                  .target = edge->target,
@@ -57,14 +57,14 @@ static int compare_ids(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-void lh_left_out_free(lh_left_out *set) {
+void lh_ignored_free(lh_ignored *set) {
   if (!set) return;
   LH_FREE_ALL(set->edges, set->objects, set);
 }
 
 static int check_without(const lh_snapshot *s, const lh_without *without, lh_error *error) {
   for (size_t i = 0; i < without->n_edges; i++) {
-    left_edge e = told_apart(&without->edges[i]);
+    left_edge e = edge_identity(&without->edges[i]);
     if (e.source > s->n || e.target > s->n || e.target == LH_ROOT)
       return lh_fail(error, LH_EARGUMENT, "an edge to be left out is none of the snapshot");
   }
@@ -74,15 +74,15 @@ static int check_without(const lh_snapshot *s, const lh_without *without, lh_err
   return LH_OK;
 }
 
-static void add_without(lh_left_out *set, const lh_without *without) {
+static void add_without(lh_ignored *set, const lh_without *without) {
   for (size_t i = 0; i < without->n_edges; i++)
-    set->edges[set->n_edges++] = told_apart(&without->edges[i]);
+    set->edges[set->n_edges++] = edge_identity(&without->edges[i]);
   for (size_t i = 0; i < without->n_objects; i++)
     set->objects[set->n_objects++] = without->objects[i];
 }
 
-int lh_left_out_new(const lh_snapshot *s, const lh_without *without, size_t n, lh_left_out **out,
-                    lh_error *error) {
+int lh_ignored_new(const lh_snapshot *s, const lh_without *without, size_t n, lh_ignored **out,
+                   lh_error *error) {
   size_t n_edges = 0, n_objects = 0;
   for (size_t i = 0; i < n; i++) {
     int code = check_without(s, &without[i], error);
@@ -90,12 +90,12 @@ int lh_left_out_new(const lh_snapshot *s, const lh_without *without, size_t n, l
     n_edges += without[i].n_edges;
     n_objects += without[i].n_objects;
   }
-  lh_left_out *set = lh_alloc_zeroed(1, sizeof *set);
+  lh_ignored *set = lh_alloc_zeroed(1, sizeof *set);
   if (!set) return lh_fail_memory(error, "leaving edges out");
   set->edges = lh_alloc(n_edges, sizeof *set->edges);
   set->objects = lh_alloc(n_objects, sizeof *set->objects);
   if (!set->edges || !set->objects) {
-    lh_left_out_free(set);
+    lh_ignored_free(set);
     return lh_fail_memory(error, "leaving edges out");
   }
   for (size_t i = 0; i < n; i++) add_without(set, &without[i]);
@@ -105,39 +105,38 @@ int lh_left_out_new(const lh_snapshot *s, const lh_without *without, size_t n, l
   return LH_OK;
 }
 
-void lh_leave_out(lh_snapshot *s, lh_left_out *set) {
-  if (s->left_out)
-    for (lh_id id = 0; id <= s->n; id++) s->kind[id] &= (uint8_t)~LH_KIND_LEFT_OUT;
-  lh_left_out_free(s->left_out);
-  s->left_out = set;
-  for (size_t i = 0; set && i < set->n_edges; i++)
-    s->kind[set->edges[i].source] |= LH_KIND_LEFT_OUT;
-  for (size_t i = 0; set && i < set->n_objects; i++) s->kind[set->objects[i]] |= LH_KIND_LEFT_OUT;
+void lh_ignore(lh_snapshot *s, lh_ignored *set) {
+  if (s->ignored)
+    for (lh_id id = 0; id <= s->n; id++) s->kind[id] &= (uint8_t)~LH_KIND_IGNORED;
+  lh_ignored_free(s->ignored);
+  s->ignored = set;
+  for (size_t i = 0; set && i < set->n_edges; i++) s->kind[set->edges[i].source] |= LH_KIND_IGNORED;
+  for (size_t i = 0; set && i < set->n_objects; i++) s->kind[set->objects[i]] |= LH_KIND_IGNORED;
 }
 
-bool lh_left_out_has(const lh_left_out *set, const lh_edge *edge) {
-  left_edge e = told_apart(edge);
+bool lh_ignored_has(const lh_ignored *set, const lh_edge *edge) {
+  left_edge e = edge_identity(edge);
   return set->n_edges && bsearch(&e, set->edges, set->n_edges, sizeof e, compare_edges);
 }
 
-lh_id lh_left_out_source(const lh_left_out *set, size_t *at) {
+lh_id lh_ignored_source(const lh_ignored *set, size_t *at) {
   lh_id source = *at < set->n_edges ? set->edges[*at].source : LH_NO_OBJECT;
   while (*at < set->n_edges && set->edges[*at].source == source) ++*at;
   return source;
 }
 
-bool lh_is_object_left_out(const lh_snapshot *s, const lh_left_out *set, lh_id id) {
-  return set->n_objects && (s->kind[id] & LH_KIND_LEFT_OUT) &&
+bool lh_is_object_ignored(const lh_snapshot *s, const lh_ignored *set, lh_id id) {
+  return set->n_objects && (s->kind[id] & LH_KIND_IGNORED) &&
          bsearch(&id, set->objects, set->n_objects, sizeof id, compare_ids);
 }
 
-bool lh_is_edge_left_out(const lh_snapshot *s, const lh_left_out *set, const lh_edge *edge) {
+bool lh_is_edge_ignored(const lh_snapshot *s, const lh_ignored *set, const lh_edge *edge) {
   bool is_ephemeron = edge->kind == LH_EDGE_EPHEMERON;
   lh_id source = is_ephemeron ? edge->holder : edge->source;
-  if (lh_is_object_left_out(s, set, edge->target) || lh_is_object_left_out(s, set, source) ||
-      (is_ephemeron && lh_is_object_left_out(s, set, edge->source)))
+  if (lh_is_object_ignored(s, set, edge->target) || lh_is_object_ignored(s, set, source) ||
+      (is_ephemeron && lh_is_object_ignored(s, set, edge->source)))
     return true;
-  return (s->kind[source] & LH_KIND_LEFT_OUT) && lh_left_out_has(set, edge);
+  return (s->kind[source] & LH_KIND_IGNORED) && lh_ignored_has(set, edge);
 }
 
 void lh_without_free(lh_without *without) {

@@ -1,6 +1,6 @@
 /*
-** test_ident.c - which Luas a target says it has: how often its memory is read for that. A process
-** can have 65,530 mappings, and a core of 2 MB says that they are of one file.
+** test_lua_versions.c - which Luas a target says it has: how often its memory is read for that. A
+** process can have 65,530 mappings, and a core of 2 MB says that they are of one file.
 */
 #include <setjmp.h>
 #include <stdarg.h>

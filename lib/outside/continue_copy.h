@@ -1,8 +1,9 @@
 /*
-** run_on.h - continues a stopped program in a child; for run_on.c, sandbox.c, still.c and take.c.
+** continue_copy.h - continues a stopped program in a child; for continue_copy.c, sandbox.c,
+** freeze_process.c and take.c.
 */
-#ifndef LUAHEAP_OUTSIDE_RUN_ON_H
-#define LUAHEAP_OUTSIDE_RUN_ON_H
+#ifndef LUAHEAP_CONTINUE_COPY_H
+#define LUAHEAP_CONTINUE_COPY_H
 
 #include "mirrored.h"
 #include "stop.h"
@@ -43,35 +44,35 @@ bool lh_sandbox_close(pid_t *child, uint64_t stub, const lh_memory *memory,
 /* Waits until the child stops. False: timeout, or it has ended; then *child is 0. */
 bool lh_sandbox_wait(pid_t *child, int *status, uint64_t until_ns);
 
-/* ==== run_on.c ==================================================================== */
+/* ==== continue_copy.c ============================================================= */
 
 /* A stopped program: the registers of its threads, and its code. */
-typedef struct lh_moment lh_moment;
+typedef struct lh_continuation lh_continuation;
 
 /* Reads the registers of held threads. NULL: failed. */
-lh_moment *lh_moment_begin(const lh_stop *stop);
+lh_continuation *lh_continuation_begin(const lh_stop *stop);
 
 /* The same for a core, with its code. NULL: failed, or not needed: all threads were in system calls
 ** in which Lua does not change its heap (*is_quiet). */
-lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet);
+lh_continuation *lh_continuation_of_core(const lh_target *target, bool *is_quiet);
 
 /* Before the program, or its frozen copy, goes on: copies its code. False: failed. */
-bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory);
-void lh_moment_free(lh_moment *moment); /* may be NULL */
+bool lh_continuation_copy_code(lh_continuation *continuation, const lh_memory *memory);
+void lh_continuation_free(lh_continuation *continuation); /* may be NULL */
 
 /* Runs the states that are not quiet on in one child, each until Lua is between two changes of its
 ** heap, that is, quiet. The mirror gets the child's memory at the end, and the moment is used up.
 ** LH_EIO: the mirror is unusable. Cost: as lh_mirror_fill, 300 ms of processor time for a state
 ** that does not become quiet, three seconds in all; at most twenty seconds of waiting for a
 ** processor. */
-int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error);
+int lh_continue_copy(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error);
 
 #ifndef __x86_64__ /* on other machines no state runs on, so its doubt stays */
-#define lh_moment_begin(stop) NULL
-#define lh_moment_of_core(target, is_quiet) (*(is_quiet) = false, NULL)
-#define lh_moment_copy_code(moment, memory) ((void)(memory), false)
-#define lh_moment_free(moment) ((void)(moment))
-#define lh_run_on(m, states, n, error) ((void)(error), LH_OK)
+#define lh_continuation_begin(stop) NULL
+#define lh_continuation_of_core(target, is_quiet) (*(is_quiet) = false, NULL)
+#define lh_continuation_copy_code(continuation, memory) ((void)(memory), false)
+#define lh_continuation_free(continuation) ((void)(continuation))
+#define lh_continue_copy(m, states, n, error) ((void)(error), LH_OK)
 #endif
 
 #endif

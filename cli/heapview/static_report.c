@@ -1,6 +1,6 @@
 /*
-** carried.c - writes a report: the page with its answers in one file, which needs no snapshot,
-** server or network.
+** static_report.c - writes a report: the page with its answers in one file, which needs no
+** snapshot, server or network.
 **
 ** Answers are added by importance until the file is full or the work is spent: the opened files,
 ** the first page and its objects; the pictures; then the objects and classes named in these
@@ -215,33 +215,34 @@ static bool put_deflated(report *r, const char *before, const char *text, size_t
   return fits;
 }
 
-static void begin(buffer *b) {
+static void begin_buffer(buffer *b) {
   b->file = cli_open_text(&b->text, &b->size);
 }
 
-static void end(buffer *b) {
+static void end_buffer(buffer *b) {
   cli_close_text(b->file);
   free(b->text);
 }
 
 /* libc ends the text only where it was never longer. */
-static size_t size_of(buffer *b) {
+static size_t buffer_size(buffer *b) {
   if (fflush(b->file) != 0) cli_must(NULL);
   b->text[b->size] = '\0';
   return b->size;
 }
 
-static void cut(buffer *b, size_t size) {
+static void cut_buffer(buffer *b, size_t size) {
   if (fseeko(b->file, (off_t)size, SEEK_SET) != 0 || fflush(b->file) != 0) cli_must(NULL);
 }
 
 /* Adds the current piece to the report. One that does not fit is dropped whole, about 1 % of the
 ** report, which is then full. */
 static void pack(report *r) {
-  size_t n_keys = size_of(&r->keys), n_index = size_of(&r->index);
+  size_t n_keys = buffer_size(&r->keys), n_index = buffer_size(&r->index);
   if (n_keys == 0 || r->is_full) return;
   putc('}', r->answers.file);
-  size_t n = size_of(&r->answers), kept = (n_index + n_keys) / INDEX_SHRINKS + ROOM_FOR_THE_REST;
+  size_t n = buffer_size(&r->answers),
+         kept = (n_index + n_keys) / INDEX_SHRINKS + ROOM_FOR_THE_REST;
   r->is_full = !put_deflated(r, n_index > 0 ? ",\n" : "", r->answers.text, n,
                              r->most_bytes > kept ? r->most_bytes - kept : 0);
   if (!r->is_full) {
@@ -249,8 +250,8 @@ static void pack(report *r) {
     r->n_objects += r->n_waiting;
   }
   r->n_waiting = 0;
-  cut(&r->answers, 0);
-  cut(&r->keys, 0);
+  cut_buffer(&r->answers, 0);
+  cut_buffer(&r->keys, 0);
 }
 
 /* ==== Answers ======================================================================== */
@@ -287,7 +288,7 @@ static void ask(report *r, const char *list, size_t in, added more) {
     view_question q;
     make_question(&q, words, &more);
     char *key = view_key(&q);
-    bool follows = size_of(&r->keys) > 0;
+    bool follows = buffer_size(&r->keys) > 0;
     fprintf(r->answers.file, "%c\"%s\":", follows ? ',' : '{', key);
     fprintf(r->keys.file, "%s\"%s\"", follows ? "," : "", key);
     (void)view_answer(r->v, &q, r->answers.file);
@@ -298,28 +299,28 @@ static void ask(report *r, const char *list, size_t in, added more) {
 
 /* Adds deflated answers, all or none. False: the report is full. */
 static bool carry(report *r, const char *list, size_t in, added more) {
-  size_t from = size_of(&r->answers), from_key = size_of(&r->keys);
+  size_t from = buffer_size(&r->answers), from_key = buffer_size(&r->keys);
   if (r->is_full) return false;
   ask(r, list, in, more);
-  size_t n = size_of(&r->answers) - from;
+  size_t n = buffer_size(&r->answers) - from;
   r->left[OF_TEXT] -= n < r->left[OF_TEXT] ? n : r->left[OF_TEXT];
   find_named(r, in, r->answers.text + from);
   if (n > MOST_TOGETHER) {
-    cut(&r->answers, from);
-    cut(&r->keys, from_key);
+    cut_buffer(&r->answers, from);
+    cut_buffer(&r->keys, from_key);
   }
-  if (size_of(&r->answers) >= PIECE_BYTES) pack(r);
+  if (buffer_size(&r->answers) >= PIECE_BYTES) pack(r);
   return true;
 }
 
 static void carry_plain(report *r, const char *key, size_t in) {
   ask(r, key, in, (added){0});
-  (void)size_of(&r->answers);
+  (void)buffer_size(&r->answers);
   find_named(r, in, r->answers.text);
   if (r->n_plain++ > 0) fputs(",\n", r->out);
   view_page_json(r->out, r->answers.text + 1);
-  cut(&r->answers, 0);
-  cut(&r->keys, 0);
+  cut_buffer(&r->answers, 0);
+  cut_buffer(&r->keys, 0);
 }
 
 /* Adds each answer on its own, except those of the first page: a piece that ends between the
@@ -480,8 +481,8 @@ static void put_carried(report *r) {
   if (r->v->n > 0) name_root(r);
   while (r->n > 0) carry_round(r, true);
   pack(r);
-  fputs(size_of(&r->index) > 0 ? "]" : "[]", r->index.file);
-  size_t n = size_of(&r->index);
+  fputs(buffer_size(&r->index) > 0 ? "]" : "[]", r->index.file);
+  size_t n = buffer_size(&r->index);
   (void)put_deflated(r, "],\n\"index\":", r->index.text, n, SIZE_MAX / 4);
   fprintf(r->out, ",\n\"objects\":%llu,\"named\":%llu,\"all\":%llu}\n",
           (unsigned long long)r->n_objects, (unsigned long long)r->named,
@@ -493,11 +494,11 @@ static void put_report(view *v, target *to, FILE *out) {
   r.objects = cli_must(calloc(v->n + 1, sizeof *r.objects));
   r.classes = cli_must(calloc(v->n + 1, sizeof *r.classes));
   buffer *buffers[] = {&r.answers, &r.keys, &r.index};
-  for (size_t i = 0; i < 3; i++) begin(buffers[i]);
+  for (size_t i = 0; i < 3; i++) begin_buffer(buffers[i]);
   begin_work(&r);
   put_carried(&r);
   view_page_end(out);
-  for (size_t i = 0; i < 3; i++) end(buffers[i]);
+  for (size_t i = 0; i < 3; i++) end_buffer(buffers[i]);
   for (size_t i = 0; i < v->n; i++) {
     free(r.objects[i]);
     free(r.classes[i]);

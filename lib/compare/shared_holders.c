@@ -1,5 +1,5 @@
 /*
-** joint.c - Joins groups of new objects that share what they hold (see groups.c).
+** shared_holders.c - Joins groups of new objects that share what they hold (see groups.c).
 ** Two handlers share an object, so neither retains it, and all three are tops. They become one
 ** group: the shared object represents it, and the places of the handlers are its holders. A group
 ** joins another if most of its tops lead to tops of that one, about one each, and that one retains
@@ -86,7 +86,7 @@ static uint32_t meet_behind(lh_grouping *g, lh_id id, uint32_t e) {
   lh_folds *folds = g->places.folds;
   uint32_t state = lh_state_behind(folds, id, e), from = lh_spot_at(folds, id)->state;
   if (state == LH_NO_NUMBER || g->c->parent_edge[g->c->edge[e]] == e) return state;
-  bool ok = lh_meet_key(&g->places.met, &folds->folder, from, state, e);
+  bool ok = lh_note_key(&g->places.seen_keys, &folds->folder, from, state, e);
   return ok ? state : LH_NO_NUMBER;
 }
 
@@ -277,8 +277,8 @@ static bool set_holder(lh_grouping *g, const link *l, holder *out) {
     out->text = g->groups[l->from].held_by;
     return true;
   }
-  uint32_t at =
-      lh_place_with_keys(&g->places.folds->folder, &g->places.met, l->from - (uint32_t)g->n_groups);
+  uint32_t at = lh_place_with_keys(&g->places.folds->folder, &g->places.seen_keys,
+                                   l->from - (uint32_t)g->n_groups);
   if (at == LH_NO_NUMBER) return false;
   if (is_own_place(tree, own->held_at, at)) return true;
   lh_place_text(tree, at, &text);
@@ -289,7 +289,7 @@ static bool set_holder(lh_grouping *g, const link *l, holder *out) {
 }
 
 /* True for an older holder of half of the tops or more, or a group that joined. */
-static bool is_told(const joint *j, const link *l) {
+static bool is_listed(const joint *j, const link *l) {
   const lh_grouping *g = j->g;
   bool is_older = l->from >= g->n_groups;
   bool is_joined = !is_older && g->into[l->from] == l->to && l->from != l->to;
@@ -299,7 +299,7 @@ static bool is_told(const joint *j, const link *l) {
 
 /* A group that others joined is held by their holders; any other one by its path and other holders.
 ** A holder inside an earlier one is dropped. */
-static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
+static void set_holders(joint *j, uint32_t group, holder *list, size_t n) {
   lh_grouping *g = j->g;
   const lh_place_tree *tree = lh_tree_of(&g->places);
   lh_diff_group *told = &g->groups[group];
@@ -317,7 +317,7 @@ static void tell_holders(joint *j, uint32_t group, holder *list, size_t n) {
     told->also_held_by = lh_list_text(&g->places.texts, &list->text, sizeof *list, kept, " and ");
 }
 
-static bool tell_all(joint *j) {
+static bool list_holders(joint *j) {
   lh_grouping *g = j->g;
   holder *list = lh_alloc(j->n_links, sizeof *list);
   size_t n = 0;
@@ -325,14 +325,14 @@ static bool tell_all(joint *j) {
   bool ok = true;
   for (size_t i = 0; ok && i < j->n_links; i++) {
     const link *l = &j->links[i];
-    if (!is_told(j, l)) continue;
+    if (!is_listed(j, l)) continue;
     ok = set_holder(g, l, &list[n]);
     if (ok && list[n].text) n++;
   }
   if (n > 1) qsort(list, n, sizeof *list, compare_holders);
   for (size_t i = 0, end; i < n; i = end) {
     for (end = i; end < n && list[end].group == list[i].group;) end++;
-    tell_holders(j, list[i].group, list + i, end - i);
+    set_holders(j, list[i].group, list + i, end - i);
   }
   lh_free(list);
   return ok;
@@ -346,7 +346,7 @@ bool lh_join_holders(lh_grouping *g) {
   j.bonds = lh_alloc(g->n_tops, sizeof *j.bonds);
   bool ok = j.ordinal && j.bonds && find_bonds(&j);
   j.n_older = ok ? lh_alloc_zeroed(g->n_groups, sizeof *j.n_older) : NULL;
-  ok = ok && j.n_older && count_links(&j) && join_groups(&j) && tell_all(&j);
+  ok = ok && j.n_older && count_links(&j) && join_groups(&j) && list_holders(&j);
   LH_FREE_ALL(j.ordinal, j.bonds, j.n_older, j.links);
   lh_map_free(&j.link_of);
   return ok;

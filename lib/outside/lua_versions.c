@@ -1,5 +1,5 @@
 /*
-** ident.c - finds the Luas in a target by their texts in read-only data.
+** lua_versions.c - finds the Luas in a target by their texts in read-only data.
 **
 ** Lua has lua_ident, "$LuaVersion: Lua 5.4.4  Copyright ...", in 5.1 "$Lua: Lua 5.1.5 ..."; LuaJIT
 ** has "LuaJIT 2.1.0". If the linker left lua_ident out, there is the value of _VERSION, "Lua 5.4"
@@ -56,17 +56,17 @@ static void read_name(const char *text, char *name, size_t size) {
 /* ==== In a mapping ================================================================== */
 
 /* The same Lua, more exactly? LuaJIT also says that it is 5.1. */
-static bool tells_more(const char *name, const char *than) {
+static bool is_more_exact(const char *name, const char *than) {
   return strncmp(name, than, strlen(than)) == 0 ||
          (strncmp(name, "LuaJIT", 6) == 0 && strcmp(than + LUA, "5.1") == 0);
 }
 
-static void add(found_luas *luas, const char *name, const char *path) {
+static void add_found_lua(found_luas *luas, const char *name, const char *path) {
   for (size_t i = 0; i < luas->n; i++) {
     found_lua *known = &luas->of[i];
     if (strcmp(known->path, path) != 0) continue;
-    if (tells_more(known->name, name)) return;
-    if (!tells_more(name, known->name)) continue;
+    if (is_more_exact(known->name, name)) return;
+    if (!is_more_exact(name, known->name)) continue;
     (void)snprintf(known->name, sizeof known->name, "%s", name);
     return;
   }
@@ -83,7 +83,7 @@ static void search_piece(const char *from, const char *end, const char *path, fo
     at = memmem(at, (size_t)(end - at) + LENGTH - 1, "Lua", LENGTH);
     if (!at) return;
     read_name(at, name, sizeof name);
-    if (*name) add(luas, name, path);
+    if (*name) add_found_lua(luas, name, path);
   }
 }
 
@@ -135,7 +135,7 @@ static void search_target(const lh_memory *memory, const lh_memory_region *only,
   }
 }
 
-static bool is_ours(const found_lua *lua) {
+static bool is_our_lua(const found_lua *lua) {
   return strncmp(lua->name, "Lua ", LUA) == 0 && strncmp(lua->name + LUA, "5.4", 3) == 0;
 }
 
@@ -147,7 +147,7 @@ void lh_identify_release(const lh_memory *memory, uint64_t library, uint64_t *ro
   bool several = false;
   search_target(memory, only, room, &luas);
   for (size_t i = 0; i < luas.n; i++) {
-    if (!is_ours(&luas.of[i])) continue;
+    if (!is_our_lua(&luas.of[i])) continue;
     several = found && strcmp(found, luas.of[i].name) != 0;
     found = luas.of[i].name;
   }
@@ -178,7 +178,7 @@ int lh_refuse_other_luas(const lh_target *target, lh_error *error) {
   bool has_ours = false;
   uint64_t room = LH_TEXTS_ROOM;
   search_target(&target->memory, NULL, &room, &luas);
-  for (size_t i = 0; i < luas.n; i++) has_ours = has_ours || is_ours(&luas.of[i]);
+  for (size_t i = 0; i < luas.n; i++) has_ours = has_ours || is_our_lua(&luas.of[i]);
   list_luas(&luas, list, sizeof list);
   if (!target->is_core) (void)snprintf(who, sizeof who, "process %" PRId64, target->process_id);
   if (target->is_core && lh_core_lacks(target) >= LEAST_STATE)

@@ -1,5 +1,6 @@
 /*
-** older.c - Computes the fingerprints of the previous release (see name/fingerprint.c).
+** older_fingerprints.c - Computes the fingerprints of the previous release (see
+** name/fingerprint.c).
 */
 #include "compare.h"
 

@@ -1,5 +1,5 @@
 /*
-** unharmed.c - writes and descriptors that do no harm to the host (luaheap_take.h, section 6).
+** quiet_io.c - writes and descriptors that do no harm to the host (luaheap_take.h, section 6).
 **
 ** A write can raise SIGPIPE (no reader is left), SIGXFSZ (the file has its greatest size; also a
 ** file in memory) and SIGTTOU (another job has the terminal). All three are blocked during the
@@ -50,14 +50,14 @@ static void release_signals(const held_signals *h, int raised) {
   errno = os_errno;
 }
 
-ssize_t lh_write_unharmed(int fd, const struct iovec *parts, int n) {
+ssize_t lh_write_no_signal(int fd, const struct iovec *parts, int n) {
   held_signals h = hold_signals();
   ssize_t written = n == 1 ? write(fd, parts->iov_base, parts->iov_len) : writev(fd, parts, n);
   release_signals(&h, written >= 0 ? 0 : errno == EPIPE ? SIGPIPE : errno == EFBIG ? SIGXFSZ : 0);
   return written;
 }
 
-int lh_move_up(int fd) {
+int lh_move_descriptor_up(int fd) {
   if (fd < 0 || fd > STDERR_FILENO) return fd;
   int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), os_errno = errno;
   (void)close(fd);

@@ -1,5 +1,5 @@
 /*
-** run_on.c - continues a program in a child until Lua is between two changes of its heap.
+** continue_copy.c - continues a program in a child until Lua is between two changes of its heap.
 **
 ** A program that makes no system call is stopped at any instruction, and not every unfinished
 ** change is visible: a table has its new size before its new slots are cleared. So it runs on until
@@ -19,7 +19,7 @@
 ** uncertain. It can forge only its own memory, as the program can. A core's program runs if its
 ** files are unchanged, as the owner of the core file.
 */
-#include "run_on.h"
+#include "continue_copy.h"
 
 #include <linux/futex.h>
 #include <sys/prctl.h>
@@ -35,7 +35,7 @@
 
 enum { MOST_THREADS_OF_CORE = 1024 }; /* each with some KB of registers */
 
-struct lh_moment {
+struct lh_continuation {
   lh_all_registers *threads;
   size_t n, capacity;
   lh_copied_code *code;
@@ -44,7 +44,7 @@ struct lh_moment {
 };
 
 /* A thread in a system call will make it again. */
-static bool add_thread(lh_moment *m, const lh_thread *thread) {
+static bool add_held_thread(lh_continuation *m, const lh_thread *thread) {
   if (!lh_grow(&m->threads, m->n, &m->capacity, sizeof *m->threads)) return false;
   lh_all_registers *r = &m->threads[m->n++];
   if (thread->held != LH_HELD || !lh_registers_get_all(thread->id, r)) return false;
@@ -52,14 +52,14 @@ static bool add_thread(lh_moment *m, const lh_thread *thread) {
   return true;
 }
 
-lh_moment *lh_moment_begin(const lh_stop *stop) {
-  lh_moment *m = lh_alloc_zeroed(1, sizeof *m);
+lh_continuation *lh_continuation_begin(const lh_stop *stop) {
+  lh_continuation *m = lh_alloc_zeroed(1, sizeof *m);
   bool is_known = m && lh_identity_of(stop->process, &m->identity);
   for (size_t i = 0; is_known && i < stop->n; i++) {
-    if (stop->threads[i].held != LH_HELD_GONE) is_known = add_thread(m, &stop->threads[i]);
+    if (stop->threads[i].held != LH_HELD_GONE) is_known = add_held_thread(m, &stop->threads[i]);
   }
   if (is_known) return m;
-  lh_moment_free(m);
+  lh_continuation_free(m);
   return NULL;
 }
 
@@ -85,9 +85,9 @@ static bool read_thread(const lh_core *core, const lh_core_thread *thread, lh_al
   return true;
 }
 
-lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet) {
+lh_continuation *lh_continuation_of_core(const lh_target *target, bool *is_quiet) {
   const lh_core *core = target->core;
-  lh_moment *m = lh_alloc_zeroed(1, sizeof *m);
+  lh_continuation *m = lh_alloc_zeroed(1, sizeof *m);
   bool is_known = m && core->n_threads > 0 && core->n_threads <= MOST_THREADS_OF_CORE &&
                   find_owner(core, &m->identity);
   bool all_quiet = is_known;
@@ -96,21 +96,21 @@ lh_moment *lh_moment_of_core(const lh_target *target, bool *is_quiet) {
                read_thread(core, &core->threads[i], &m->threads[m->n++], &all_quiet);
   }
   *is_quiet = is_known && all_quiet;
-  if (is_known && !all_quiet && lh_moment_copy_code(m, &target->memory)) return m;
-  lh_moment_free(m);
+  if (is_known && !all_quiet && lh_continuation_copy_code(m, &target->memory)) return m;
+  lh_continuation_free(m);
   return NULL;
 }
 
-bool lh_moment_copy_code(lh_moment *moment, const lh_memory *memory) {
-  moment->code = lh_code_copy(memory);
-  return moment->code != NULL;
+bool lh_continuation_copy_code(lh_continuation *continuation, const lh_memory *memory) {
+  continuation->code = lh_code_copy(memory);
+  return continuation->code != NULL;
 }
 
-void lh_moment_free(lh_moment *moment) {
-  if (!moment) return;
-  lh_code_free(moment->code);
-  lh_free(moment->threads);
-  lh_free(moment);
+void lh_continuation_free(lh_continuation *continuation) {
+  if (!continuation) return;
+  lh_code_free(continuation->code);
+  lh_free(continuation->threads);
+  lh_free(continuation);
 }
 
 typedef struct runner {
@@ -123,7 +123,7 @@ typedef struct runner {
   uint64_t until_ns;         /* lh_now_ns() at which all turns end */
 } runner;
 
-static bool read_word(const runner *r, uint64_t address, uint64_t *word) {
+static bool read_child_word(const runner *r, uint64_t address, uint64_t *word) {
   errno = 0;
   *word = (uint64_t)ptrace(PTRACE_PEEKDATA, r->id, address, 0);
   return errno == 0;
@@ -150,7 +150,7 @@ static unsigned words_written(pid_t id) {
 static bool watch_words(runner *r) {
   enum { BOTH = 0x5, WRITES = 0x1, OF_8_BYTES = 0x2 };
   const uint64_t each = WRITES | OF_8_BYTES << 2;
-  return read_word(r, r->call_at, &r->call) &&
+  return read_child_word(r, r->call_at, &r->call) &&
          set_debug_register(r->id, 0, r->call + offsetof(raw_call, saved_pc)) &&
          set_debug_register(r->id, 1, r->call_at) &&
          set_debug_register(r->id, N_DEBUG_CONTROL, BOTH | each << 16 | each << 20);
@@ -184,8 +184,8 @@ static bool wait_in_limits(runner *r, int *status) {
 
 static bool has_returned(const runner *r) {
   uint64_t call, previous;
-  return read_word(r, r->call + offsetof(raw_call, previous), &previous) &&
-         read_word(r, r->call_at, &call) && call == previous;
+  return read_child_word(r, r->call + offsetof(raw_call, previous), &previous) &&
+         read_child_word(r, r->call_at, &call) && call == previous;
 }
 
 /* A waiting thread is told to look again, a waking one that it has woken: the others look in their
@@ -224,7 +224,7 @@ static void stop_anywhere(runner *r) {
     (void)lh_sandbox_wait(&r->id, &status, lh_now_ns() + MOST_TO_STOP_NS);
 }
 
-static verdict run(runner *r) {
+static verdict run_until_quiet(runner *r) {
   int status;
   verdict v = GO_ON;
   while (v == GO_ON) {
@@ -238,7 +238,7 @@ static verdict run(runner *r) {
 /* ==== The parent ==================================================================== */
 
 /* The thread whose stack has the protected call: the nearest one above its stack pointer. */
-static lh_all_registers *find_thread(const lh_moment *m, const lh_memory *memory,
+static lh_all_registers *find_thread(const lh_continuation *m, const lh_memory *memory,
                                      uint64_t protected_call) {
   lh_all_registers *found = NULL;
   const lh_memory_region *stack = lh_region_at(memory, protected_call);
@@ -257,14 +257,15 @@ static lh_all_registers *find_way_on(const lh_mirrored *m, const lh_peek *peek, 
                                      uint64_t *call_at) {
   uint64_t protected_call;
   lh_seen_state seen;
-  if (lh_see_state(peek, state, lh_release_of(m->target, state), &seen, NULL) < 0) return NULL;
+  if (lh_recognise_state(peek, state, lh_release_of(m->target, state), &seen, NULL) < 0)
+    return NULL;
   uint64_t thread = lh_innermost_thread(peek, seen.layout, state);
   *call_at = thread + RAW_THREAD_CALL;
   if (!thread || !lh_peek_at(peek, thread + seen.layout->base_call - sizeof protected_call,
                              &protected_call, sizeof protected_call)) {
     return NULL;
   }
-  return find_thread(m->moment, m->memory, protected_call);
+  return find_thread(m->continuation, m->memory, protected_call);
 }
 
 static bool stop_child(runner *r) {
@@ -298,7 +299,7 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_free(cached);
   r->n_looks = r->n_calls = 0;
   if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
-  bool is_safe = run(r) == SAFE;
+  bool is_safe = run_until_quiet(r) == SAFE;
   keep_registers(r, thread);
   return is_safe;
 }
@@ -324,7 +325,8 @@ static bool run_child(runner *r, uint64_t stub, const lh_mirrored *m, lh_pending
                       size_t n) {
   sigset_t signals;
   lh_hold_child_signals(&signals);
-  bool lives = stop_child(r) && lh_sandbox_close(&r->id, stub, m->memory, &m->moment->identity);
+  bool lives =
+      stop_child(r) && lh_sandbox_close(&r->id, stub, m->memory, &m->continuation->identity);
   r->touched_before = lives ? pages_touched(r->id) : 0;
   lives = lives && run_states(r, m, states, n);
   lh_release_signals(&signals);
@@ -383,8 +385,8 @@ static uint64_t hear(int gate) {
 /* In the child: prepares, then waits to be stopped, until it is killed or has no parent. */
 static _Noreturn void become_program(const lh_mirrored *m, int gate) {
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  bool is_placed = lh_code_place(m->moment->code, m->memory, m->mirror);
-  uint64_t stub = is_placed ? lh_sandbox_begin(&m->moment->identity) : 0;
+  bool is_placed = lh_code_place(m->continuation->code, m->memory, m->mirror);
+  uint64_t stub = is_placed ? lh_sandbox_begin(&m->continuation->identity) : 0;
   if (stub && send(gate, &stub, sizeof stub, MSG_NOSIGNAL) == sizeof stub) (void)hear(gate);
   _exit(1);
 }
@@ -415,10 +417,10 @@ static bool all_are_quiet(const lh_pending *states, size_t n) {
 
 /* A core that reaches no such place is shown as it ended. If the child is lost, only the states
 ** that were quiet before are quiet. */
-int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
+int lh_continue_copy(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
   int gates[2];
   runner r = {0};
-  if (!m->moment || m->moment->is_over || !may_run(m, states, n) ||
+  if (!m->continuation || m->continuation->is_over || !may_run(m, states, n) ||
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0)
     return LH_OK;
   for (size_t i = 0; i < n; i++) states[i].was_quiet = states[i].is_quiet;
@@ -436,7 +438,7 @@ int lh_run_on(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *erro
   for (size_t i = 0; !has_run_on && i < n; i++) states[i].is_quiet = states[i].was_quiet;
   if (r.id > 0) end_child(r.id);
   (void)close(gates[0]);
-  m->moment->is_over = child > 0;
+  m->continuation->is_over = child > 0;
   if (is_whole) return LH_OK;
   return lh_fail(error, LH_EIO, "the process that runs on in the program's place was killed");
 }

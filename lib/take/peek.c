@@ -1,5 +1,5 @@
 /*
-** glance.c - reads a few facts about a state without walking its heap (structure.h).
+** peek.c - reads a few facts about a state without walking its heap (structure.h).
 **
 ** Each fact costs a few hundred small reads at most, about 0.1 ms in another process. Tables are
 ** searched slot by slot, up to 65,536 slots, because the hash of a key may be unknown. Lists and
@@ -138,7 +138,7 @@ static bool read_globals(const lh_peek *p, const lh_seen_state *seen, raw_table 
          read_table(p, &values[GLOBALS - 1], globals);
 }
 
-bool lh_glance_argument(const lh_peek *p, const lh_seen_state *seen, char *out, size_t size) {
+bool lh_peek_argument(const lh_peek *p, const lh_seen_state *seen, char *out, size_t size) {
   raw_table table;
   raw_value value;
   return read_globals(p, seen, &table) && find_key(p, &table, "arg", &value) &&
@@ -214,15 +214,15 @@ static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char
   return false;
 }
 
-bool lh_glance_source(const lh_peek *p, const lh_seen_state *seen, lh_glance_at at, char *out,
-                      size_t size) {
+bool lh_peek_source(const lh_peek *p, const lh_seen_state *seen, lh_peek_where at, char *out,
+                    size_t size) {
   static size_t (*const readers[])(const lh_peek *, const lh_seen_state *, raw_value *) = {
-      [LH_GLANCE_RUNNING] = read_running,
-      [LH_GLANCE_ON_STACK] = read_stack,
-      [LH_GLANCE_REGISTERED] = read_registered,
-      [LH_GLANCE_GLOBAL] = read_global_functions};
+      [LH_PEEK_RUNNING] = read_running,
+      [LH_PEEK_ON_STACK] = read_stack,
+      [LH_PEEK_REGISTERED] = read_registered,
+      [LH_PEEK_GLOBAL] = read_global_functions};
   raw_value values[MOST_VALUES];
-  if (at == LH_GLANCE_NEWEST) return read_newest_source(p, seen, out, size);
+  if (at == LH_PEEK_NEWEST) return read_newest_source(p, seen, out, size);
   return read_first_source(p, values, readers[at](p, seen, values), out, size);
 }
 
@@ -238,7 +238,7 @@ static bool read_own(const lh_peek *p, const raw_slot *slot, lh_own_content *own
 }
 
 /* The registry holds several userdata of ours; one of them has the id. */
-bool lh_glance_luaheap(const lh_peek *p, const lh_seen_state *seen, uint64_t *state_id) {
+bool lh_peek_luaheap(const lh_peek *p, const lh_seen_state *seen, uint64_t *state_id) {
   raw_table registry;
   lh_own_content own;
   slots it;
@@ -258,7 +258,7 @@ static uint64_t shared_slot(const raw_table *table) {
   return table->last_free ? 0 : address_of(table->slots);
 }
 
-uint64_t lh_glance_library(const lh_peek *p, const lh_seen_state *seen) {
+uint64_t lh_peek_library(const lh_peek *p, const lh_seen_state *seen) {
   enum { MOST_OBJECTS = 1 << 12 };
   raw_table table;
   slots it;
@@ -278,7 +278,7 @@ uint64_t lh_glance_library(const lh_peek *p, const lh_seen_state *seen) {
   return 0;
 }
 
-bool lh_glance_numbers(const lh_peek *p, const lh_seen_state *seen) {
+bool lh_peek_numbers(const lh_peek *p, const lh_seen_state *seen) {
   static const double pi = 3.141592653589793;
   raw_table table;
   raw_value value;

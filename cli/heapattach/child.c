@@ -1,5 +1,5 @@
 /*
-** apart.c - runs heapattach's work in a child that the parent can abandon.
+** child.c - runs heapattach's work in a child that the parent can abandon.
 **
 ** The child reads mapped files and writes a file. Their file server may never answer, and then
 ** perhaps no signal ends the child. So the parent gives up a mapped file after five seconds, and an
@@ -78,7 +78,7 @@ bool wait_for_child(cli *c, pid_t child, const lh_awaited *awaited) {
 }
 
 /* The processes that it has started may be listed although it cannot be inspected itself. */
-static _Noreturn void leave(cli *c, const request *r, const lh_awaited *awaited) {
+static _Noreturn void leave_child(cli *c, const request *r, const lh_awaited *awaited) {
   uint64_t process_id;
   if (ending_signal) end_by(ending_signal);
   child_id = 0;
@@ -96,7 +96,7 @@ static _Noreturn void see_through(cli *c, const request *r, const lh_awaited *aw
   pid_t child = child_id;
   take_signals();
   (void)sigprocmask(SIG_SETMASK, before, NULL);
-  if (!wait_for_child(c, child, awaited)) leave(c, r, awaited);
+  if (!wait_for_child(c, child, awaited)) leave_child(c, r, awaited);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   if (WIFSIGNALED(status)) end_by(WTERMSIG(status));
   _exit(WEXITSTATUS(status));

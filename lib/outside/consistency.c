@@ -1,5 +1,5 @@
 /*
-** sound.c - checks that an object belongs to a consistent heap.
+** consistency.c - checks that an object belongs to a consistent heap.
 **
 ** A process may be stopped in the middle of a change. Most changes show in the sum of all bytes:
 ** write_state.c compares it with the collector's count, and Lua allocates before it links. One
@@ -15,14 +15,14 @@
 
 #include "mirrored.h"
 
-void lh_doubt_begin(lh_doubt *doubt, const lh_mirrored_state *state) {
-  *doubt = (lh_doubt){.layout = &state->layout,
-                      .most_bytes = lh_gc_bytes(state->global),
-                      .dead_white = raw_dead_white(state->global),
-                      .masks_integers = true,
-                      .divides_integers = true};
+void lh_consistency_begin(lh_consistency *consistency, const lh_mirrored_state *state) {
+  *consistency = (lh_consistency){.layout = &state->layout,
+                                  .most_bytes = lh_gc_bytes(state->global),
+                                  .dead_white = raw_dead_white(state->global),
+                                  .masks_integers = true,
+                                  .divides_integers = true};
   bool generational = RAW_FIELD(state->global, RAW_GLOBAL_GC_KIND, uint8_t) == 1;
-  doubt->spares_keys = state->layout.may_dangle && generational;
+  consistency->spares_keys = state->layout.may_dangle && generational;
 }
 
 /* A hash table of fixed size: some hundreds of functions, each found many times. */
@@ -76,18 +76,18 @@ static bool is_object(const void *object) {
   return object && ((uintptr_t)object & 7) == 0;
 }
 
-static inline bool is_value(lh_doubt *doubt, raw_payload payload, uint8_t type) {
+static inline bool is_value(lh_consistency *consistency, raw_payload payload, uint8_t type) {
   switch (type < sizeof kinds ? kinds[type] : 0) {
     case PLAIN: return true;
-    case FUNCTION: add_function(&doubt->functions, (uint64_t)payload.integer); return true;
+    case FUNCTION: add_function(&consistency->functions, (uint64_t)payload.integer); return true;
     case OBJECT: return is_object(payload.object);
     default: return false;
   }
 }
 
-static bool are_values(lh_doubt *doubt, const raw_value *values, uint64_t n) {
+static bool are_values(lh_consistency *consistency, const raw_value *values, uint64_t n) {
   for (uint64_t i = 0; i < n; i++) {
-    if (!is_value(doubt, values[i].as, values[i].type)) return false;
+    if (!is_value(consistency, values[i].as, values[i].type)) return false;
   }
   return true;
 }
@@ -123,28 +123,31 @@ static bool reaches(const raw_table *t, uint64_t slots, uint64_t from, uint64_t 
   return true;
 }
 
-static bool reaches_integer(lh_doubt *doubt, const raw_table *t, uint64_t slots, uint64_t at) {
+static bool reaches_integer(lh_consistency *consistency, const raw_table *t, uint64_t slots,
+                            uint64_t at) {
   uint64_t key = (uint64_t)t->slots[at].key.integer;
-  if (doubt->divides_integers && !reaches(t, slots, divided(key, slots), at)) {
-    doubt->divides_integers = false;
+  if (consistency->divides_integers && !reaches(t, slots, divided(key, slots), at)) {
+    consistency->divides_integers = false;
   }
-  if (doubt->masks_integers && !reaches(t, slots, masked(key, slots), at)) {
-    doubt->masks_integers = false;
+  if (consistency->masks_integers && !reaches(t, slots, masked(key, slots), at)) {
+    consistency->masks_integers = false;
   }
-  return doubt->divides_integers || doubt->masks_integers;
+  return consistency->divides_integers || consistency->masks_integers;
 }
 
-static bool is_key(lh_doubt *doubt, const raw_table *t, uint64_t slots, uint64_t at) {
+static bool is_reachable_key(lh_consistency *consistency, const raw_table *t, uint64_t slots,
+                             uint64_t at) {
   const raw_slot *slot = &t->slots[at];
   uint64_t from;
-  if (raw_is_empty(slot->key_type) || !is_value(doubt, slot->key, slot->key_type)) return false;
+  if (raw_is_empty(slot->key_type) || !is_value(consistency, slot->key, slot->key_type))
+    return false;
   switch (slot->key_type) {
     case RAW_SHORT_STRING | RAW_COLLECTABLE:
     case RAW_LONG_STRING | RAW_COLLECTABLE:
-      if (doubt->spares_keys) return true;
+      if (consistency->spares_keys) return true;
       from = masked(((const raw_string *)slot->key.object)->hash, slots);
       break;
-    case RAW_INTEGER: return reaches_integer(doubt, t, slots, at);
+    case RAW_INTEGER: return reaches_integer(consistency, t, slots, at);
     case RAW_FLOAT: from = divided(hash_float(slot->key.number), slots); break;
     case RAW_FALSE: from = 0; break;
     case RAW_TRUE: from = masked(1, slots); break;
@@ -153,14 +156,15 @@ static bool is_key(lh_doubt *doubt, const raw_table *t, uint64_t slots, uint64_t
   return reaches(t, slots, from, at);
 }
 
-static bool is_sound_table(lh_doubt *doubt, const raw_table *t) {
+static bool is_sound_table(lh_consistency *consistency, const raw_table *t) {
   uint64_t slots = raw_hash_slots(t);
   if (t->metatable && !is_object(t->metatable)) return false;
-  if (!are_values(doubt, t->array, raw_array_slots(doubt->layout, t))) return false;
+  if (!are_values(consistency, t->array, raw_array_slots(consistency->layout, t))) return false;
   for (uint64_t i = 0; i < slots; i++) {
     const raw_slot *slot = &t->slots[i];
     if (raw_is_empty(slot->value_type)) continue; /* its key may be dead */
-    if (!is_value(doubt, slot->value, slot->value_type) || !is_key(doubt, t, slots, i))
+    if (!is_value(consistency, slot->value, slot->value_type) ||
+        !is_reachable_key(consistency, t, slots, i))
       return false;
   }
   return true;
@@ -194,8 +198,8 @@ static bool are_open_upvalues(const lh_layout *layout, const raw_object *thread)
   return true;
 }
 
-static bool is_sound_thread(lh_doubt *doubt, const raw_object *thread) {
-  const lh_layout *layout = doubt->layout;
+static bool is_sound_thread(lh_consistency *consistency, const raw_object *thread) {
+  const lh_layout *layout = consistency->layout;
   const raw_value *stack = raw_stack(layout, thread);
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
   if (!stack) return true; /* the thread is just being created */
@@ -203,34 +207,34 @@ static bool is_sound_thread(lh_doubt *doubt, const raw_object *thread) {
   if (!are_calls(layout, thread) || !are_open_upvalues(layout, thread)) return false;
   lh_raise_top(layout, thread);
   top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
-  return are_values(doubt, stack, (uint64_t)(top - stack));
+  return are_values(consistency, stack, (uint64_t)(top - stack));
 }
 
-static bool is_sound_closure(lh_doubt *doubt, const raw_lua_closure *c) {
+static bool is_sound_closure(lh_consistency *consistency, const raw_lua_closure *c) {
   bool is_made = c->proto != NULL;
   for (unsigned i = 0; i < c->n_upvalues && is_made; i++) is_made = c->upvalues[i] != NULL;
-  doubt->is_loading |= !is_made;
+  consistency->is_loading |= !is_made;
   return true;
 }
 
-bool lh_is_sound(lh_doubt *doubt, const raw_object *object) {
-  if (object->marked & doubt->dead_white) return true;
+bool lh_is_consistent(lh_consistency *consistency, const raw_object *object) {
+  if (object->marked & consistency->dead_white) return true;
   switch (object->type) {
-    case RAW_TABLE: return is_sound_table(doubt, (const raw_table *)object);
-    case RAW_THREAD: return is_sound_thread(doubt, object);
-    case RAW_LUA_CLOSURE: return is_sound_closure(doubt, (const raw_lua_closure *)object);
+    case RAW_TABLE: return is_sound_table(consistency, (const raw_table *)object);
+    case RAW_THREAD: return is_sound_thread(consistency, object);
+    case RAW_LUA_CLOSURE: return is_sound_closure(consistency, (const raw_lua_closure *)object);
     case RAW_C_CLOSURE: {
       const raw_c_closure *c = (const raw_c_closure *)object;
-      add_function(&doubt->functions, (uintptr_t)c->function);
-      return are_values(doubt, c->upvalues, c->n_upvalues);
+      add_function(&consistency->functions, (uintptr_t)c->function);
+      return are_values(consistency, c->upvalues, c->n_upvalues);
     }
     case RAW_UPVALUE: {
       const raw_upvalue *u = (const raw_upvalue *)object;
-      return is_value(doubt, u->value->as, u->value->type);
+      return is_value(consistency, u->value->as, u->value->type);
     }
     case RAW_USERDATA: {
       const raw_userdata *u = (const raw_userdata *)object;
-      return are_values(doubt, u->user_values, u->n_user_values);
+      return are_values(consistency, u->user_values, u->n_user_values);
     }
     default: return true;
   }

@@ -1,7 +1,7 @@
 /*
-** test_gone.c - what goes when a set goes, and what refers to it: of random heaps with weak tables,
-** by the index of referrers and without it, against a search that touches no member and a pass over
-** all edges.
+** test_freed.c - what goes when a set goes, and what refers to it: of random heaps with weak
+** tables, by the index of referrers and without it, against a search that touches no member and a
+** pass over all edges.
 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,26 +27,26 @@ static void search(const lh_snapshot *s, const lh_id *ids, size_t n, uint8_t *se
 
 static void check_going(lh_snapshot *s, const lh_id *ids, size_t n) {
   uint8_t seen[MOST] = {0}, is_listed[MOST] = {0};
-  lh_going going;
+  lh_freed_set freed;
   uint64_t bytes, sum = 0, objects;
   size_t n_gone = 0;
   search(s, ids, n, seen);
-  assert_true(lh_find_going(&going, s, ids, n));
-  for (size_t i = 0; i < going.n; i++) {
-    assert_false(is_listed[going.list[i]]++);
-    assert_true(going.goes[going.list[i]]);
+  assert_true(lh_find_freed(&freed, s, ids, n));
+  for (size_t i = 0; i < freed.n; i++) {
+    assert_false(is_listed[freed.list[i]]++);
+    assert_true(freed.is_freed[freed.list[i]]);
   }
   for (lh_id id = 0; id <= s->n; id++) {
-    bool goes = lh_is_reachable(s, id) && seen[id] != LH_SEEN_ALIVE;
-    assert_int_equal(going.goes[id], goes);
-    assert_int_equal(is_listed[id], goes);
-    n_gone += goes;
-    if (goes) sum += lh_shallow_bytes(s, id);
+    bool is_freed = lh_is_reachable(s, id) && seen[id] != LH_SEEN_ALIVE;
+    assert_int_equal(freed.is_freed[id], is_freed);
+    assert_int_equal(is_listed[id], is_freed);
+    n_gone += is_freed;
+    if (is_freed) sum += lh_shallow_bytes(s, id);
   }
-  assert_int_equal(going.n, n_gone);
+  assert_int_equal(freed.n, n_gone);
   for (size_t i = 0; i < n; i++)
-    if (going.n_members < going.n) assert_true(ids[i] != going.list[going.n_members]);
-  lh_going_free(&going);
+    if (freed.n_members < freed.n) assert_true(ids[i] != freed.list[freed.n_members]);
+  lh_freed_set_free(&freed);
   assert_int_equal(lh_retained_together(s, ids, n, &bytes, &objects, NULL), LH_OK);
   assert_int_equal(bytes, sum);
   assert_int_equal(objects, n_gone);

@@ -1,5 +1,5 @@
 /*
-** made.c - Counts the objects made at the sites of groups, and how many stay.
+** allocation_counts.c - Counts the objects made at the sites of groups, and how many stay.
 ** The recorder counts what each stack makes, and a snapshot has these counts: a difference tells
 ** what was made in between. Stacks are numbered anew by each recorder, so sites are compared by
 ** content. Only the sites of groups (with their caller, if told) are counted: one pass over the
@@ -100,7 +100,8 @@ static void fill_in(const counting *k, const lh_sites *sites, lh_diff *diff) {
   }
 }
 
-int lh_diff_made(const lh_window *w, const uint8_t *new_ones, lh_diff *diff, lh_error *error) {
+int lh_diff_allocations(const lh_window *w, const uint8_t *new_ones, lh_diff *diff,
+                        lh_error *error) {
   const lh_sites *sites = lh_snapshot_sites(w->c);
   counting k = {0};
   if (!sites || diff->n_groups == 0) return LH_OK;

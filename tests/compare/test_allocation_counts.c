@@ -1,6 +1,6 @@
 /*
-** test_made.c - how many objects were made where those of a group were, and stay: three snapshots
-** of a list that grows, of a program that was tracked.
+** test_allocation_counts.c - how many objects were made where those of a group were, and stay:
+** three snapshots of a list that grows, of a program that was tracked.
 **
 **     registry -> list -[*]-> ITEMS tables before a, between a and b, between b and c: all of them
 **                             made at @app.lua:31 in on, from @app.lua:88 in connect
@@ -21,13 +21,13 @@
 
 enum { ITEMS = 20, AT_LIST = 0x2000, AT_ITEMS = 0x10000, AT_MARKS = 0x1000 };
 
-static void put(forge *f, const uint8_t *bytes, const uint8_t *end) {
+static void put_section(forge *f, const uint8_t *bytes, const uint8_t *end) {
   (void)forge_write(bytes, (size_t)(end - bytes), &f->sites);
 }
 
 static void put_name(forge *f, const char *name) {
   uint8_t head[LH_LONGEST_DEFINITION];
-  put(f, head, lh_put_name_head(head, (uint32_t)strlen(name)));
+  put_section(f, head, lh_put_name_head(head, (uint32_t)strlen(name)));
   (void)forge_write(name, strlen(name), &f->sites);
 }
 
@@ -48,7 +48,7 @@ static lh_stack_id put_sites(forge *f, const moment *m) {
   p = lh_put_uvarint(p, LH_SITES_HAVE_STACKS);
   p = lh_put_uvarint(p, m->sample_bytes);
   p = lh_put_uvarint(lh_put_uvarint(p, m->made), 0);
-  put(f, bytes, p);
+  put_section(f, bytes, p);
   put_name(f, "@app.lua");
   put_name(f, "on");
   put_name(f, "connect");
@@ -66,7 +66,7 @@ static lh_stack_id put_sites(forge *f, const moment *m) {
     p = lh_put_uvarint(p, stack == items ? m->made : 5);
     for (int i = 0; i < 3; i++) p = lh_put_uvarint(p, 0);
   }
-  put(f, bytes, p);
+  put_section(f, bytes, p);
   return items;
 }
 
@@ -80,7 +80,7 @@ static void put_items(forge *f, unsigned from, unsigned end) {
 }
 
 /* Youngest first: the marks, and what is older than each. */
-static lh_snapshot *take(forge *f, const moment *m) {
+static lh_snapshot *take_forged(forge *f, const moment *m) {
   lh_snapshot *s;
   lh_error error = {0};
   unsigned n = ITEMS * m->serial;
@@ -113,11 +113,11 @@ static lh_snapshot *take(forge *f, const moment *m) {
 }
 
 /* The only group of the three. */
-static lh_diff_group compare(const moment moments[3]) {
+static lh_diff_group compare_moments(const moment moments[3]) {
   forge files[3];
   lh_snapshot *s[3];
   lh_diff *diff;
-  for (int i = 0; i < 3; i++) s[i] = take(&files[i], &moments[i]);
+  for (int i = 0; i < 3; i++) s[i] = take_forged(&files[i], &moments[i]);
   assert_int_equal(lh_diff_snapshots(s[0], s[1], s[2], &diff, NULL), LH_OK);
   assert_int_equal(diff->n_groups, 1);
   lh_diff_group group = diff->groups[0];
@@ -134,7 +134,7 @@ static void what_was_made_between_two(void **state) {
   const moment moments[] = {
       {1, true, false, 30, 0}, {2, true, false, 1030, 0}, {3, true, false, 5000, 0}};
   (void)state;
-  lh_allocated a = compare(moments).allocated;
+  lh_allocated a = compare_moments(moments).allocated;
   assert_int_equal(a.stack, 3);
   assert_int_equal(a.callers, 1);
   assert_int_equal(a.objects, ITEMS);
@@ -148,7 +148,7 @@ static void another_recorder_has_other_numbers(void **state) {
   const moment moments[] = {
       {1, true, true, 30, 0}, {2, true, true, 1030, 0}, {3, true, false, 5000, 0}};
   (void)state;
-  lh_allocated a = compare(moments).allocated;
+  lh_allocated a = compare_moments(moments).allocated;
   assert_int_equal(a.stack, 3);
   assert_int_equal(a.made, 1000);
 }
@@ -158,7 +158,7 @@ static void tracking_may_begin_later(void **state) {
   const moment moments[] = {
       {1, false, false, 0, 0}, {2, true, false, 50, 0}, {3, true, false, 5000, 0}};
   (void)state;
-  lh_allocated a = compare(moments).allocated;
+  lh_allocated a = compare_moments(moments).allocated;
   assert_int_equal(a.made, 50);
   assert_int_equal(a.stay, ITEMS);
 }
@@ -167,7 +167,7 @@ static void without_tracking_nothing_is_told(void **state) {
   const moment moments[] = {
       {1, true, false, 30, 0}, {2, true, false, 1030, 0}, {3, false, false, 0, 0}};
   (void)state;
-  lh_allocated a = compare(moments).allocated;
+  lh_allocated a = compare_moments(moments).allocated;
   assert_int_equal(a.stack, 0);
   assert_int_equal(a.made, 0);
 }
@@ -177,7 +177,7 @@ static void samples_stand_for_all(void **state) {
   const moment moments[] = {
       {1, true, false, 30, 512}, {2, true, false, 1030, 512}, {3, true, false, 5000, 512}};
   (void)state;
-  lh_allocated a = compare(moments).allocated;
+  lh_allocated a = compare_moments(moments).allocated;
   assert_int_equal(a.objects, ITEMS);
   assert_int_equal(a.made, 1000);
   assert_in_range(a.stay, 192, 194); /* 20 / (1 - e^-0.109) */
@@ -197,7 +197,7 @@ static void it_is_told_in_a_line(void **state) {
   lh_snapshot *s[3];
   lh_report report;
   (void)state;
-  for (int i = 0; i < 3; i++) s[i] = take(&files[i], &moments[i]);
+  for (int i = 0; i < 3; i++) s[i] = take_forged(&files[i], &moments[i]);
   lh_request request = {.snapshots = s, .n_snapshots = 3, .names = names, .n_names = 3};
   assert_int_equal(lh_ask(&report, question("diff"), s[2], &request, NULL), LH_OK);
   char *text = lh_report_text(&report, "c");
@@ -220,7 +220,7 @@ static int diff_all(lh_snapshot *const s[3], lh_error *error) {
   return code;
 }
 
-static void memory_runs_out(void **state) {
+static void memory_runs_out_for_a_diff(void **state) {
   const moment moments[] = {
       {1, true, false, 30, 0}, {2, true, true, 1030, 0}, {3, true, false, 5000, 0}};
   forge files[3];
@@ -228,7 +228,7 @@ static void memory_runs_out(void **state) {
   uint64_t n_cases = 0;
   int code = LH_EMEMORY;
   (void)state;
-  for (int i = 0; i < 3; i++) s[i] = take(&files[i], &moments[i]);
+  for (int i = 0; i < 3; i++) s[i] = take_forged(&files[i], &moments[i]);
   for (; code == LH_EMEMORY; n_cases++) {
     lh_error error = {0};
     (void)lh_test_fail_allocation(n_cases + 1);
@@ -251,6 +251,6 @@ int main(void) {
                                      cmocka_unit_test(without_tracking_nothing_is_told),
                                      cmocka_unit_test(samples_stand_for_all),
                                      cmocka_unit_test(it_is_told_in_a_line),
-                                     cmocka_unit_test(memory_runs_out)};
+                                     cmocka_unit_test(memory_runs_out_for_a_diff)};
   return cmocka_run_group_tests_name("made", tests, NULL, NULL);
 }

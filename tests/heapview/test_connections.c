@@ -1,6 +1,6 @@
 /*
-** test_guests.c - who has to go where there is no room: sockets are pairs, and who was sent away
-** sees the end of its own.
+** test_connections.c - who has to go where there is no room: sockets are pairs, and who was sent
+** away sees the end of its own.
 */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "heapview/guests.h"
+#include "heapview/connections.h"
 
 static struct sockaddr_in from(const char *address) {
   struct sockaddr_in result = {.sin_family = AF_INET};
@@ -25,20 +25,20 @@ static struct sockaddr_in from(const char *address) {
 
 /* A guest, and the other end of its socket. */
 typedef struct visit {
-  guest *guest;
+  http_connection *http_connection;
   int other, own;
 } visit;
 
-static bool has_room(guests *list, const char *address) {
+static bool has_room(connections *list, const char *address) {
   struct sockaddr_in at = from(address);
-  return guests_have_room(list, (struct sockaddr *)&at);
+  return connections_have_room(list, (struct sockaddr *)&at);
 }
 
-static visit come(guests *list, const char *address) {
+static visit come(connections *list, const char *address) {
   struct sockaddr_in at = from(address);
   int ends[2];
   assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-  visit v = {guests_come(list, ends[0], (struct sockaddr *)&at), ends[1], ends[0]};
+  visit v = {connections_add(list, ends[0], (struct sockaddr *)&at), ends[1], ends[0]};
   return v;
 }
 
@@ -49,62 +49,62 @@ static bool was_sent_away(const visit *v) {
 }
 
 static void go(visit *v) {
-  guests_leave(v->guest);
+  connections_remove(v->http_connection);
   (void)close(v->own);
   (void)close(v->other);
 }
 
 static void the_oldest_without_the_token_goes(void **state) {
-  guests list;
-  visit all[GUESTS_OF_ONE_ADDRESS];
+  connections list;
+  visit all[CONNECTIONS_OF_ONE_ADDRESS];
   (void)state;
-  guests_begin(&list);
-  for (size_t i = 0; i < GUESTS_OF_ONE_ADDRESS; i++) {
+  connections_begin(&list);
+  for (size_t i = 0; i < CONNECTIONS_OF_ONE_ADDRESS; i++) {
     assert_true(has_room(&list, "10.0.0.1"));
     all[i] = come(&list, "10.0.0.1");
-    all[i].guest->is_known = i < 3;
+    all[i].http_connection->is_known = i < 3;
   }
   assert_true(has_room(&list, "10.0.0.2"));
-  for (size_t i = 0; i < GUESTS_OF_ONE_ADDRESS; i++) assert_false(was_sent_away(&all[i]));
+  for (size_t i = 0; i < CONNECTIONS_OF_ONE_ADDRESS; i++) assert_false(was_sent_away(&all[i]));
   assert_true(has_room(&list, "10.0.0.1"));
-  for (size_t i = 0; i < GUESTS_OF_ONE_ADDRESS; i++)
+  for (size_t i = 0; i < CONNECTIONS_OF_ONE_ADDRESS; i++)
     assert_int_equal(was_sent_away(&all[i]), i == 3);
   assert_true(has_room(&list, "10.0.0.1")); /* one is leaving */
   assert_false(was_sent_away(&all[4]));
-  for (size_t i = 0; i < GUESTS_OF_ONE_ADDRESS; i++) go(&all[i]);
+  for (size_t i = 0; i < CONNECTIONS_OF_ONE_ADDRESS; i++) go(&all[i]);
 }
 
 static void those_who_are_known_stay(void **state) {
-  guests list;
-  visit all[GUESTS_AT_ONCE];
+  connections list;
+  visit all[CONNECTIONS_AT_ONCE];
   char address[32];
   (void)state;
-  guests_begin(&list);
-  for (int i = 0; i < GUESTS_AT_ONCE; i++) {
+  connections_begin(&list);
+  for (int i = 0; i < CONNECTIONS_AT_ONCE; i++) {
     (void)snprintf(address, sizeof address, "10.0.%d.1", i);
     assert_true(has_room(&list, address));
     all[i] = come(&list, address);
-    all[i].guest->is_known = true;
+    all[i].http_connection->is_known = true;
   }
   assert_false(has_room(&list, "10.1.0.1"));
-  all[7].guest->is_known = false;
+  all[7].http_connection->is_known = false;
   assert_true(has_room(&list, "10.1.0.1"));
-  for (int i = 0; i < GUESTS_AT_ONCE; i++) {
+  for (int i = 0; i < CONNECTIONS_AT_ONCE; i++) {
     assert_int_equal(was_sent_away(&all[i]), i == 7);
     go(&all[i]);
   }
 }
 
 static void who_is_late_goes_though_there_is_room(void **state) {
-  guests list;
+  connections list;
   (void)state;
-  guests_begin(&list);
+  connections_begin(&list);
   visit late = come(&list, "10.0.0.1"), waits = come(&list, "10.0.0.1");
-  late.guest->is_known = waits.guest->is_known = true;
-  guests_give_time(waits.guest, false);
+  late.http_connection->is_known = waits.http_connection->is_known = true;
+  connections_give_time(waits.http_connection, false);
   assert_true(has_room(&list, "10.0.0.1"));
   assert_false(was_sent_away(&late));
-  late.guest->due_ns = guests_now() - 1;
+  late.http_connection->due_ns = connections_now() - 1;
   assert_true(has_room(&list, "10.0.0.1"));
   assert_true(was_sent_away(&late));
   assert_false(was_sent_away(&waits));
@@ -113,19 +113,19 @@ static void who_is_late_goes_though_there_is_room(void **state) {
 }
 
 static void a_place_is_given_again(void **state) {
-  guests list;
-  visit all[GUESTS_MOST];
+  connections list;
+  visit all[CONNECTIONS_MOST];
   (void)state;
-  guests_begin(&list);
-  for (size_t i = 0; i < GUESTS_MOST; i++) all[i] = come(&list, "10.0.0.1");
+  connections_begin(&list);
+  for (size_t i = 0; i < CONNECTIONS_MOST; i++) all[i] = come(&list, "10.0.0.1");
   visit more = come(&list, "10.0.0.1");
-  assert_null(more.guest);
+  assert_null(more.http_connection);
   go(&more);
   go(&all[5]);
   all[5] = come(&list, "10.0.0.1");
-  assert_non_null(all[5].guest);
-  assert_false(all[5].guest->is_known || all[5].guest->is_leaving);
-  for (size_t i = 0; i < GUESTS_MOST; i++) go(&all[i]);
+  assert_non_null(all[5].http_connection);
+  assert_false(all[5].http_connection->is_known || all[5].http_connection->is_leaving);
+  for (size_t i = 0; i < CONNECTIONS_MOST; i++) go(&all[i]);
 }
 
 int main(void) {

@@ -1,5 +1,5 @@
 /*
-** union.c - the exact retained size of sets, such as all instances of a class.
+** retained_sets.c - the exact retained size of sets, such as all instances of a class.
 **
 ** The lower bound is the union of what the members dominate. The upper bound is the union of their
 ** subtrees in the tree of shortest paths: every other object has a path without a member. Both

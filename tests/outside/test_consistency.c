@@ -1,6 +1,6 @@
 /*
-** test_sound.c - heaps amid a change, and what is no heap any more: no file is made of them, and
-** nobody crashes but the child that looked.
+** test_consistency.c - heaps amid a change, and what is no heap any more: no file is made of them,
+** and nobody crashes but the child that looked.
 **
 ** A state of this process is damaged as a stop in the middle of Lua's own code would leave it, or
 ** worse. The mirror is this process's own memory (own_mirror.h).

@@ -1,13 +1,14 @@
 /*
-** still.c - keeps a process from changing while its memory is copied.
+** freeze_process.c - keeps a process from changing while its memory is copied.
 **
-** An idle process is not stopped: still.c checks afterwards that it did not run. The threads of any
-** other process run on to their next system calls (calls.c). Then the process is stopped (stop.c),
-** and either forks a frozen copy of itself, which is read in its place (inject.c), or stays
-** stopped. Signals are blocked during ptrace requests, so Ctrl-C waits for their end. A process
-** that stays stopped goes on when this one ends. Ctrl-Z waits until the target runs again.
+** An idle process is not stopped: freeze_process.c checks afterwards that it did not run. The
+** threads of any other process run on to their next system calls (calls.c). Then the process is
+** stopped (stop.c), and either forks a frozen copy of itself, which is read in its place
+** (inject.c), or stays stopped. Signals are blocked during ptrace requests, so Ctrl-C waits for
+** their end. A process that stays stopped goes on when this one ends. Ctrl-Z waits until the target
+** runs again.
 */
-#include "run_on.h"
+#include "continue_copy.h"
 
 /* ==== Idle ======================================================================= */
 
@@ -114,19 +115,19 @@ static int wait_for_vfork(pid_t process, lh_error *error) {
   return LH_OK;
 }
 
-struct lh_still {
+struct lh_freeze {
   lh_target *target;
   lh_stillness stillness;
   idle_threads idle;
   lh_stop stop;
-  lh_guarded own, *guarded; /* the frozen copy; `own` is used without a guard */
-  lh_moment *moment;        /* where it was stopped, to run on from there; NULL */
-  int fd;                   /* the copy's memory; -1 */
-  sigset_t signals;         /* blocked before */
+  lh_guarded own, *guarded;      /* the frozen copy; `own` is used without a guard */
+  lh_continuation *continuation; /* where it was stopped, to run on from there; NULL */
+  int fd;                        /* the copy's memory; -1 */
+  sigset_t signals;              /* blocked before */
 };
 
-static void note_stop(uint64_t stopped_ns, lh_outside_told *told) {
-  if (stopped_ns > told->stopped_ns) told->stopped_ns = stopped_ns;
+static void note_stop(uint64_t stopped_ns, lh_outside_result *result) {
+  if (stopped_ns > result->stopped_ns) result->stopped_ns = stopped_ns;
 }
 
 static bool has_no_filter(void *payload, pid_t thread) {
@@ -146,7 +147,7 @@ static bool has_children_elsewhere(pid_t process) {
 }
 
 /* Why the process cannot be made to fork; NULL: it can. Called while the process runs. */
-static const char *find_hindrance(lh_still *s) {
+static const char *find_hindrance(lh_freeze *s) {
   pid_t process = (pid_t)s->target->process_id;
   if (!LH_CAN_INJECT) return "only known for x86-64";
   if (lh_visit_threads(process, has_no_filter, NULL) == 0) return "a seccomp filter";
@@ -155,7 +156,7 @@ static const char *find_hindrance(lh_still *s) {
   return s->guarded->room ? NULL : "no room for an instruction";
 }
 
-static void end_copy(lh_still *s, lh_outside_told *told) {
+static void end_copy(lh_freeze *s, lh_outside_result *result) {
   const uint64_t most_ns = 10000000000;
   uint64_t start_ns = lh_now_ns();
   bool is_gone = false;
@@ -166,14 +167,14 @@ static void end_copy(lh_still *s, lh_outside_told *told) {
     if (rc == LH_EBUSY) continue;
     if (rc != LH_OK) break;
     is_gone = lh_inject_reap(&s->stop, s->guarded->room, &s->guarded->frozen);
-    note_stop(lh_stop_end(&s->stop), told);
+    note_stop(lh_stop_end(&s->stop), result);
     if (!is_gone) lh_nap();
   }
   s->guarded->frozen.id = 0;
 }
 
 /* The copy has the target's mappings, except those that the target does not pass to children. */
-static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
+static int refresh_from_copy(lh_freeze *s, lh_memory *memory, lh_error *error) {
   int64_t process = s->target->process_id;
   s->target->process_id = s->guarded->frozen.id;
   int rc = lh_process_refresh(s->target, error);
@@ -188,28 +189,28 @@ static int refresh_from_copy(lh_still *s, lh_memory *memory, lh_error *error) {
 }
 
 /* LH_OK with s->guarded->frozen.id 0: not forked, the process stays stopped. */
-static int fork_copy(lh_still *s, lh_memory *memory, lh_outside_told *told, lh_error *error) {
-  told->no_fork = lh_inject_fork(&s->stop, s->guarded->room, &s->guarded->frozen);
+static int fork_copy(lh_freeze *s, lh_memory *memory, lh_outside_result *result, lh_error *error) {
+  result->no_fork = lh_inject_fork(&s->stop, s->guarded->room, &s->guarded->frozen);
   if (s->guarded->frozen.id == 0) return LH_OK;
-  note_stop(lh_stop_end(&s->stop), told);
+  note_stop(lh_stop_end(&s->stop), result);
   s->stillness = LH_STILL_FORK;
   if (lh_frozen_settle(&s->guarded->frozen)) return refresh_from_copy(s, memory, error);
   return lh_fail(error, LH_EBUSY, "the copy of process %d was killed", (int)s->target->process_id);
 }
 
-static int check_signals(const lh_still *s, lh_error *error) {
+static int check_signals(const lh_freeze *s, lh_error *error) {
   if (!lh_is_told_to_end(&s->signals)) return LH_OK;
   return lh_fail(error, LH_EBUSY, "a signal ends this process");
 }
 
-static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outside_told *told,
+static int stop_target(lh_freeze *s, bool never_fork, lh_memory *memory, lh_outside_result *result,
                        lh_error *error) {
   int rc;
   pid_t process = (pid_t)s->target->process_id;
   const char *hindrance = never_fork ? NULL : find_hindrance(s);
   s->stillness = LH_STILL_STOPPED;
-  if (hindrance) told->no_fork = hindrance;
-  lh_let_signals(&s->signals);
+  if (hindrance) result->no_fork = hindrance;
+  lh_allow_signals(&s->signals);
   lh_code_prepare(&s->target->memory);
   lh_hold_signals(&(sigset_t){0});
   rc = lh_refuse_frozen(process, error);
@@ -218,13 +219,13 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
   if (rc == LH_OK) rc = check_signals(s, error);
   if (rc == LH_OK) rc = lh_stop_all(&s->stop, error);
   if (rc == LH_OK) rc = check_signals(s, error);
-  if (rc == LH_OK && !lh_stop_run_on(&s->stop, &told->was_in_system_call))
+  if (rc == LH_OK && !lh_stop_run_on(&s->stop, &result->was_in_system_call))
     rc = lh_fail(error, LH_EBUSY, "a thread of process %d does not stop", (int)process);
   if (rc == LH_OK) rc = check_signals(s, error);
-  if (rc == LH_OK && !told->was_in_system_call) s->moment = lh_moment_begin(&s->stop);
-  if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, told, error);
+  if (rc == LH_OK && !result->was_in_system_call) s->continuation = lh_continuation_begin(&s->stop);
+  if (rc == LH_OK && !never_fork && !hindrance) rc = fork_copy(s, memory, result, error);
   if (rc != LH_OK || s->guarded->frozen.id) return rc;
-  lh_let_signals(&s->signals);
+  lh_allow_signals(&s->signals);
   rc = lh_process_refresh(s->target, error);
   *memory = s->target->memory;
   return rc;
@@ -232,7 +233,7 @@ static int stop_target(lh_still *s, bool never_fork, lh_memory *memory, lh_outsi
 
 /* A process that does not run and is in no system call was stopped by SIGSTOP anywhere. We must
 ** stop it, too, to read the registers to run on with. */
-static bool is_idle(lh_still *s, unsigned attempt) {
+static bool is_idle(lh_freeze *s, unsigned attempt) {
   enum { ATTEMPTS = 2 };
   if (attempt >= ATTEMPTS) return false;
   if (begin_idle(&s->idle, (pid_t)s->target->process_id) && s->idle.in_call) return true;
@@ -240,10 +241,11 @@ static bool is_idle(lh_still *s, unsigned attempt) {
   return false;
 }
 
-int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_still **still,
-                   lh_memory *memory, lh_outside_told *told, lh_error *error) {
+int lh_freeze_begin(lh_target *target, unsigned attempt, bool never_fork,
+                    lh_freeze **frozen_process, lh_memory *memory, lh_outside_result *result,
+                    lh_error *error) {
   int rc;
-  lh_still *s = *still = lh_alloc_zeroed(1, sizeof *s);
+  lh_freeze *s = *frozen_process = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "stopping a process");
   s->target = target;
   s->guarded = target->guard ? target->guard->guarded : &s->own;
@@ -251,40 +253,40 @@ int lh_still_begin(lh_target *target, unsigned attempt, bool never_fork, lh_stil
   rc = wait_for_vfork((pid_t)target->process_id, error);
   if (rc != LH_OK) {
     lh_free(s);
-    *still = NULL;
+    *frozen_process = NULL;
     return rc;
   }
   lh_hold_signals(&s->signals);
   if (is_idle(s, attempt)) {
     s->stillness = LH_STILL_IDLE;
-    told->was_in_system_call = s->idle.in_call;
-    lh_let_signals(&s->signals);
+    result->was_in_system_call = s->idle.in_call;
+    lh_allow_signals(&s->signals);
     rc = lh_process_refresh(target, error);
     *memory = target->memory;
   } else {
-    rc = stop_target(s, never_fork, memory, told, error);
+    rc = stop_target(s, never_fork, memory, result, error);
   }
-  told->stillness = s->stillness;
+  result->stillness = s->stillness;
   if (rc == LH_OK) return rc;
-  (void)lh_still_end(s, told);
-  *still = NULL;
+  (void)lh_freeze_end(s, result);
+  *frozen_process = NULL;
   return rc;
 }
 
-lh_moment *lh_still_moment(lh_still *s, const lh_memory *memory) {
-  lh_moment *moment = s->moment;
-  if (!moment || !lh_moment_copy_code(moment, memory)) return NULL;
-  s->moment = NULL;
-  return moment;
+lh_continuation *lh_freeze_continuation(lh_freeze *s, const lh_memory *memory) {
+  lh_continuation *continuation = s->continuation;
+  if (!continuation || !lh_continuation_copy_code(continuation, memory)) return NULL;
+  s->continuation = NULL;
+  return continuation;
 }
 
-bool lh_still_end(lh_still *s, lh_outside_told *told) {
+bool lh_freeze_end(lh_freeze *s, lh_outside_result *result) {
   sigset_t let;
   lh_hold_signals(&let);
   bool was_still = s->stillness != LH_STILL_IDLE || end_idle(&s->idle);
-  if (s->stop.n > 0) note_stop(lh_stop_end(&s->stop), told);
-  if (s->guarded->frozen.id) end_copy(s, told);
-  lh_moment_free(s->moment);
+  if (s->stop.n > 0) note_stop(lh_stop_end(&s->stop), result);
+  if (s->guarded->frozen.id) end_copy(s, result);
+  lh_continuation_free(s->continuation);
   lh_release_signals(&s->signals);
   lh_free(s);
   return was_still;

@@ -1,5 +1,5 @@
 /*
-** contents.c - names the contents of plain collections: array of Listener.
+** collections.c - names the contents of plain collections: array of Listener.
 **
 ** Runs after each object has a class, and looks at the first 16 values of each collection. If all
 ** have one class, it is named. If they have several classes with given names, such as Insert and
@@ -197,7 +197,7 @@ static uint32_t make_class(lh_namer *namer, uint32_t plain, lh_text_id contents)
   return made;
 }
 
-static void describe(describer *d, lh_id table) {
+static void describe_collection(describer *d, lh_id table) {
   uint32_t *of = &d->namer->classes->of[table];
   lh_text_id contents = contents_of(d, table);
   uint64_t key = (uint64_t)*of << 32 | contents;
@@ -212,7 +212,7 @@ static void describe(describer *d, lh_id table) {
   *of = d->last_made;
 }
 
-void lh_name_contents(lh_namer *namer) {
+void lh_classify_collections(lh_namer *namer) {
   static const char *const words[WORDS] = {"boolean", "number", "function", "userdata", "thread",
                                            "table",   "{}",     "array",    "arrays"};
   const lh_snapshot *snapshot = namer->snapshot;
@@ -223,7 +223,7 @@ void lh_name_contents(lh_namer *namer) {
   for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
     uint32_t class_index = classes->of[id];
     if (class_index == UINT32_MAX || classes->list[class_index].plain == LH_NO_NUMBER) continue;
-    describe(&d, id);
+    describe_collection(&d, id);
     if (!namer->failed) lh_count_object(namer->snapshot, namer->classes, id);
   }
   lh_map_free(&d.made);

@@ -1,6 +1,6 @@
 /*
-** told.c - an answer's text as JSON for a page, so that page and terminal say the same: lines,
-** tables, formatted numbers. Commands, objects and classes become links.
+** words_json.c - an answer's text as JSON for a page, so that page and terminal say the same:
+** lines, tables, formatted numbers. Commands, objects and classes become links.
 */
 #include "heapview.h"
 
@@ -11,19 +11,19 @@ typedef struct hint {
   const char *why; /* its purpose; NULL: a sentence says it */
 } hint;
 
-typedef struct told {
-  lh_teller teller; /* first: callbacks cast it to told */
+typedef struct words_writer {
+  lh_printer printer; /* first: callbacks cast it to words_writer */
   const view_asked *asked;
   lh_json *w;
   bool in_table, has_tables; /* the number of hidden rows may follow */
   hint hints[MOST_HINTS];
   size_t n_hints; /* commands in the next line */
-} told;
+} words_writer;
 
 /* ==== Links ========================================================================== */
 
 /* The parameter `in`, unless it is the last snapshot, so that a link works from any page. */
-static const char *in_of(const told *t, char mark, char in[32]) {
+static const char *in_of(const words_writer *t, char mark, char in[32]) {
   *in = '\0';
   if (t->asked->v->n > 0 && t->asked->in + 1 != t->asked->v->n)
     snprintf(in, 32, "%cin=%zu", mark, t->asked->in);
@@ -31,7 +31,7 @@ static const char *in_of(const told *t, char mark, char in[32]) {
 }
 
 /* link_to("/object", "class", "Session"). */
-static char *link_to(const told *t, const char *page, const char *key, const char *value) {
+static char *link_to(const words_writer *t, const char *page, const char *key, const char *value) {
   char *link = NULL, in[32];
   size_t size;
   FILE *out = cli_open_text(&link, &size);
@@ -45,7 +45,7 @@ static char *link_to(const told *t, const char *page, const char *key, const cha
   return link;
 }
 
-static char *link_to_object(const told *t, const lh_report *report, lh_id id) {
+static char *link_to_object(const words_writer *t, const lh_report *report, lh_id id) {
   char *link, in[32];
   if (id == LH_NO_OBJECT) return NULL;
   if (asprintf(&link, "/object?at=%s%s",
@@ -65,7 +65,7 @@ static char *link_and(char *link, const char *key, const char *value) {
 }
 
 /* Adds the position of the latest mark with that name. */
-static char *link_and_mark(const told *t, char *link, const char *key, const char *mark) {
+static char *link_and_mark(const words_writer *t, char *link, const char *key, const char *mark) {
   const lh_snapshot *s = t->asked->snapshot;
   char position[24];
   for (uint32_t i = s != NULL && mark != NULL ? lh_mark_count(s) : 0; i-- > 0;) {
@@ -77,7 +77,7 @@ static char *link_and_mark(const told *t, char *link, const char *key, const cha
 }
 
 /* The page that shows what the command would print. */
-static char *link_of(const told *t, lh_next next, const char *subject, const char *other) {
+static char *link_of(const words_writer *t, lh_next next, const char *subject, const char *other) {
   switch (next) {
     case LH_NEXT_PATHS: return link_and(link_to(t, "/object", "at", subject), "tab", "paths");
     case LH_NEXT_UNDER: return link_to(t, "/treemap", "of", subject);
@@ -92,9 +92,9 @@ static char *link_of(const told *t, lh_next next, const char *subject, const cha
   return link_to(t, "/verdict", NULL, NULL);
 }
 
-static char *command_of(lh_teller *teller, const char *why, lh_next next, const char *subject,
+static char *command_of(lh_printer *printer, const char *why, lh_next next, const char *subject,
                         const char *other) {
-  told *t = (told *)teller;
+  words_writer *t = (words_writer *)printer;
   const view_asked *asked = t->asked;
   const char *file = asked->snapshot != NULL ? asked->v->files[asked->in] : asked->v->profile;
   char *command = cli_next_command(next, file != NULL ? file : "", subject, other);
@@ -107,7 +107,8 @@ static char *command_of(lh_teller *teller, const char *why, lh_next next, const 
 
 /* ==== Lines ========================================================================== */
 
-static void put_part(told *t, const char *text, size_t n, const char *link, const char *action) {
+static void put_part(words_writer *t, const char *text, size_t n, const char *link,
+                     const char *action) {
   if (n == 0) return;
   char *part = cli_must(strndup(text, n));
   cli_json_open(t->w, NULL, '{');
@@ -118,7 +119,7 @@ static void put_part(told *t, const char *text, size_t n, const char *link, cons
   free(part);
 }
 
-static void forget_hints(told *t) {
+static void forget_hints(words_writer *t) {
   for (size_t i = 0; i < t->n_hints; i++) {
     free(t->hints[i].command);
     free(t->hints[i].link);
@@ -137,7 +138,7 @@ static char *one_line(const char *line) {
 }
 
 /* Writes a line with its commands as links. Hints are in the order of the commands. */
-static void put_parts(told *t, const char *key, const char *line) {
+static void put_parts(words_writer *t, const char *key, const char *line) {
   cli_json_open(t->w, key, '[');
   for (size_t i = 0; i < t->n_hints; i++) {
     const hint *h = &t->hints[i];
@@ -156,15 +157,15 @@ static void put_parts(told *t, const char *key, const char *line) {
 static const char *const styles[] = {
     [LH_PLAIN] = "plain", [LH_BOLD] = "bold", [LH_FAINT] = "faint", [LH_ALARM] = "alarm"};
 
-static void end_table(told *t) {
+static void end_table(words_writer *t) {
   if (!t->in_table) return;
   cli_json_close(t->w, '}');
   cli_json_close(t->w, '}');
   t->in_table = false;
 }
 
-static void tell_line(lh_teller *teller, lh_style style, const char *text) {
-  told *t = (told *)teller;
+static void put_line(lh_printer *printer, lh_style style, const char *text) {
+  words_writer *t = (words_writer *)printer;
   char *line = one_line(text);
   end_table(t);
   if (*line != '\0') {
@@ -226,7 +227,7 @@ static void put_value(lh_json *w, const lh_cell *cell) {
 }
 
 /* A column about an object has its id in the field. */
-static char *link_of_cell(const told *t, const lh_report *report, const lh_column *column,
+static char *link_of_cell(const words_writer *t, const lh_report *report, const lh_column *column,
                           const char *row, const lh_cell *cell) {
   const void *field = row + column->offset;
   if (cell->is_null || lh_is_number(column->kind)) return NULL;
@@ -239,11 +240,11 @@ static char *link_of_cell(const told *t, const lh_report *report, const lh_colum
   return link_to(t, "/object", "class", lh_class_at(report->snapshot, cell->as.class_index)->name);
 }
 
-static void put_cell(told *t, lh_report *report, const lh_column *column, const char *row) {
+static void put_cell(words_writer *t, lh_report *report, const lh_column *column, const char *row) {
   lh_cell cell;
   lh_cell_of(report, column, row, &cell);
   char *link = link_of_cell(t, report, column, row, &cell);
-  char *text = cli_must(lh_cell_text(&t->teller, report, &cell));
+  char *text = cli_must(lh_cell_text(&t->printer, report, &cell));
   cli_json_open(t->w, NULL, '{');
   lh_json_string(t->w, "text", text);
   put_value(t->w, &cell);
@@ -254,8 +255,8 @@ static void put_cell(told *t, lh_report *report, const lh_column *column, const 
 }
 
 /* Columns with a heading. A page has room for all, or scrolls. */
-static size_t tell_columns(told *t, const lh_report *report, const lh_table *table,
-                           const lh_column *shown[LH_MOST_HEADINGS]) {
+static size_t put_columns(words_writer *t, const lh_report *report, const lh_table *table,
+                          const lh_column *shown[LH_MOST_HEADINGS]) {
   size_t n = 0;
   cli_json_open(t->w, "columns", '[');
   for (const lh_column *c = table->columns; c->kind != LH_COLUMN_END; c++) {
@@ -274,8 +275,8 @@ static size_t tell_columns(told *t, const lh_report *report, const lh_table *tab
   return n;
 }
 
-static void put_row(told *t, lh_report *report, const lh_table *table,
-                    const lh_column *const *shown, size_t n_shown, const char *row) {
+static void put_row_words(words_writer *t, lh_report *report, const lh_table *table,
+                          const lh_column *const *shown, size_t n_shown, const char *row) {
   lh_style style = table->style != NULL ? table->style(report, row) : LH_PLAIN;
   cli_json_open(t->w, NULL, '{');
   cli_json_open(t->w, "cells", '[');
@@ -288,54 +289,54 @@ static void put_row(told *t, lh_report *report, const lh_table *table,
   cli_json_close(t->w, '}');
 }
 
-static void tell_table(lh_teller *teller, lh_report *report, const lh_table *table,
-                       const void *rows, size_t n) {
-  told *t = (told *)teller;
+static void put_table(lh_printer *printer, lh_report *report, const lh_table *table,
+                      const void *rows, size_t n) {
+  words_writer *t = (words_writer *)printer;
   const lh_column *shown[LH_MOST_HEADINGS];
   if (!t->has_tables) return;
   end_table(t);
   cli_json_open(t->w, NULL, '{');
   cli_json_open(t->w, "table", '{');
-  size_t n_shown = tell_columns(t, report, table, shown);
+  size_t n_shown = put_columns(t, report, table, shown);
   cli_json_open(t->w, "rows", '[');
   for (size_t i = 0; i < n && !t->w->is_full; i++)
-    put_row(t, report, table, shown, n_shown, (const char *)rows + i * table->row_bytes);
+    put_row_words(t, report, table, shown, n_shown, (const char *)rows + i * table->row_bytes);
   cli_json_close(t->w, ']');
   t->in_table = true;
 }
 
 /* If a line stands between the table and this, the number becomes a line too. */
-static void tell_hidden(lh_teller *teller, const lh_table *table, uint64_t n) {
-  told *t = (told *)teller;
+static void put_hidden(lh_printer *printer, const lh_table *table, uint64_t n) {
+  words_writer *t = (words_writer *)printer;
   const char *rows = n == 1 ? table->one : table->many;
   if (!t->has_tables) return;
   if (!t->in_table) {
     char line[128];
     snprintf(line, sizeof line, "and %s more %s", lh_count_text(n).text, rows);
-    tell_line(teller, LH_FAINT, line);
+    put_line(printer, LH_FAINT, line);
     return;
   }
   lh_json_count(t->w, "hidden", n);
   lh_json_string(t->w, "rest", rows);
 }
 
-bool view_tell(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables) {
+bool view_put_words(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables) {
   enum { USUAL_ROWS = 20 };
   const lh_request *request = &asked->request;
-  told t = {.teller = {.unicode = true,
-                       .thorough = true,
-                       .limit = request->has_limit ? request->limit : USUAL_ROWS,
-                       .line = tell_line,
-                       .table = tell_table,
-                       .hidden = tell_hidden,
-                       .next = command_of},
-            .asked = asked,
-            .w = w,
-            .has_tables = has_tables};
+  words_writer t = {.printer = {.unicode = true,
+                                .thorough = true,
+                                .limit = request->has_limit ? request->limit : USUAL_ROWS,
+                                .line = put_line,
+                                .table = put_table,
+                                .hidden = put_hidden,
+                                .next = command_of},
+                    .asked = asked,
+                    .w = w,
+                    .has_tables = has_tables};
   cli_json_open(w, "told", '[');
-  lh_print_report(&t.teller, report);
+  lh_print_report(&t.printer, report);
   end_table(&t);
   cli_json_close(w, ']');
   forget_hints(&t);
-  return !t.teller.failed && !report->failed;
+  return !t.printer.failed && !report->failed;
 }

@@ -1,5 +1,5 @@
 /*
-** team.c - runs the same work on many items in a few threads (see base.h).
+** parallel.c - runs the same work on many items in a few threads (see base.h).
 **
 ** Each thread takes the next free item, so no thread waits while there is work. Starting and ending
 ** a thread takes about 20 microseconds, a tenth of the time for one block of a snapshot.
@@ -62,7 +62,7 @@ static unsigned start_helpers(team *t, pthread_t *helpers, unsigned most) {
   return n;
 }
 
-uint32_t lh_for_each(unsigned threads, uint32_t n, lh_work work, void *data) {
+uint32_t lh_parallel_for(unsigned threads, uint32_t n, lh_work work, void *data) {
   team t = {.work = work, .data = data, .end = n};
   pthread_t helpers[MOST_THREADS];
   unsigned running = start_helpers(&t, helpers, count_helpers(threads, n));
