@@ -146,14 +146,62 @@ static unsigned words_written(pid_t id) {
   return (unsigned)status & (PLACE_WRITTEN | CALL_WRITTEN);
 }
 
+enum { WATCH_FIRST = 0x1, WATCH_BOTH = 0x5, WRITES_OF_8_BYTES = 0x9 };
+
 /* Watches the running call's place (of a C function, its continuation), and which call runs. */
 static bool watch_words(runner *r) {
-  enum { BOTH = 0x5, WRITES = 0x1, OF_8_BYTES = 0x2 };
-  const uint64_t each = WRITES | OF_8_BYTES << 2;
+  const uint64_t each = WRITES_OF_8_BYTES;
   return read_child_word(r, r->call_at, &r->call) &&
          set_debug_register(r->id, 0, r->call + offsetof(raw_call, saved_pc)) &&
          set_debug_register(r->id, 1, r->call_at) &&
-         set_debug_register(r->id, N_DEBUG_CONTROL, BOTH | each << 16 | each << 20);
+         set_debug_register(r->id, N_DEBUG_CONTROL, WATCH_BOTH | each << 16 | each << 20);
+}
+
+/* A report of a stop may come first. */
+static void end_child(pid_t child) {
+  int status;
+  pid_t found;
+  (void)kill(child, SIGKILL);
+  do found = waitpid(child, &status, __WALL);
+  while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
+}
+
+static volatile uint64_t watched_word;
+
+static _Noreturn void write_watched_word(void) {
+  if (ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 && raise(SIGSTOP) == 0) watched_word = 1;
+  _exit(0);
+}
+
+static int wait_for(pid_t child) {
+  int status = 0;
+  pid_t found;
+  do found = waitpid(child, &status, __WALL);
+  while (found < 0 && errno == EINTR);
+  return found == child ? status : 0;
+}
+
+static bool sees_a_write(void) {
+  const uint64_t control = WATCH_FIRST | (uint64_t)WRITES_OF_8_BYTES << 16;
+  sigset_t signals;
+  lh_hold_child_signals(&signals);
+  pid_t child = fork();
+  if (child == 0) write_watched_word();
+  int status = child > 0 ? wait_for(child) : 0;
+  bool sees = WIFSTOPPED(status) && set_debug_register(child, 0, (uintptr_t)&watched_word) &&
+              set_debug_register(child, N_DEBUG_CONTROL, control) &&
+              ptrace(PTRACE_CONT, child, 0, 0) == 0;
+  if (sees) status = wait_for(child);
+  sees = sees && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+  if (WIFSTOPPED(status)) end_child(child);
+  lh_release_signals(&signals);
+  return sees;
+}
+
+bool lh_can_watch(void) {
+  static int known; /* 1: yes, -1: no */
+  if (known == 0) known = sees_a_write() ? 1 : -1;
+  return known > 0;
 }
 
 /* ==== Running on ==================================================================== */
@@ -391,15 +439,6 @@ static _Noreturn void become_program(const lh_mirrored *m, int gate) {
   _exit(1);
 }
 
-/* A report of a stop may come first. */
-static void end_child(pid_t child) {
-  int status;
-  pid_t found;
-  (void)kill(child, SIGKILL);
-  do found = waitpid(child, &status, __WALL);
-  while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
-}
-
 static bool may_run(const lh_mirrored *m, const lh_pending *states, size_t n) {
   uint64_t call_at;
   lh_peek peek = lh_peek_mirror(m->mirror);
@@ -420,7 +459,7 @@ static bool all_are_quiet(const lh_pending *states, size_t n) {
 int lh_continue_copy(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
   int gates[2];
   runner r = {0};
-  if (!m->continuation || m->continuation->is_over || !may_run(m, states, n) ||
+  if (!m->continuation || m->continuation->is_over || !may_run(m, states, n) || !lh_can_watch() ||
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0)
     return LH_OK;
   for (size_t i = 0; i < n; i++) states[i].was_quiet = states[i].is_quiet;

@@ -25,6 +25,7 @@
 
 #include "attach.h"
 #include "folder.h"
+#include "outside/continue_copy.h"
 #include "outside/outside.h"
 #include "outside/registers.h"
 #include "requests.h"
@@ -233,14 +234,15 @@ static int take_sampled(sampled *s, bool never_fork, lh_error *error) {
   return lh_take_outside(s->target, s->requests, s->n, &options, &s->result, error);
 }
 
-/* A sample that takes more than ten seconds may leave doubts: with ten programs for each processor
-** eight tries took 40 seconds, and the storm came to no safe place. A minute ends all tries. */
+/* A try that begins a minute after the first is the last, and may leave doubts: on a machine that
+** gives this process no processor for so long. */
 static bool was_in_time(uint64_t start_ns) {
-  const uint64_t most_ns = 10000000000;
+  const uint64_t most_ns = 60000000000;
   return lh_now_ns() - start_ns < most_ns;
 }
 
-/* In eight tries each state comes to where Lua is amid no change: so none is in doubt. */
+/* In eight tries each state comes to where Lua is amid no change: so none is in doubt, unless no
+** program can run on here. */
 static void take_samples(sampled *s, bool never_fork, unsigned n) {
   lh_error error = {0};
   for (unsigned i = 0; i < n; i++) {
@@ -253,7 +255,7 @@ static void take_samples(sampled *s, bool never_fork, unsigned n) {
       assert_int_equal(s->requests[k].unaccounted_bytes, 0);
       s->n_in_call += s->result.was_in_system_call;
       s->n_stopped += s->result.stillness == LH_STILL_STOPPED;
-      if (LH_CAN_INJECT && in_time) assert_false(s->requests[k].is_in_doubt);
+      if (lh_can_watch() && in_time) assert_false(s->requests[k].is_in_doubt);
       if (!s->requests[k].is_in_doubt) check_sample(s->requests[k].path);
       (void)unlink(s->requests[k].path);
     }
@@ -341,15 +343,12 @@ static void test_one_that_is_none(void **unused) {
   s.requests[s.n].path = "sample-none";
   s.requests[0].state += 8;
   s.n++;
-  uint64_t start_ns = lh_now_ns();
   assert_int_equal(take_sampled(&s, false, &error), LH_EHOST);
-  bool in_time = was_in_time(start_ns);
   assert_int_equal(s.requests[0].failure.code, LH_EHOST);
   assert_string_equal(s.requests[0].failure.message, error.message);
   for (size_t k = 1; k < s.n; k++) {
-    if (!in_time && s.requests[k].failure.code == LH_EBUSY) continue;
     assert_int_equal(s.requests[k].failure.code, LH_OK);
-    check_sample(s.requests[k].path);
+    if (!s.requests[k].is_in_doubt) check_sample(s.requests[k].path);
     assert_int_equal(unlink(s.requests[k].path), 0);
   }
   lh_target_free(s.target);
@@ -386,7 +385,7 @@ static void check_core(void) {
   assert_int_equal(n, 1);
   lh_outside_request request = {.state = states[0].address, .path = "sample-0"};
   if (lh_take_outside(target, &request, 1, NULL, NULL, &error) < 0) fail_msg("%s", error.message);
-  assert_int_equal(request.is_in_doubt, !LH_CAN_INJECT);
+  assert_int_equal(request.is_in_doubt, !lh_can_watch());
   if (!request.is_in_doubt) check_sample("sample-0");
   lh_target_free(target);
   assert_int_equal(unlink("sample-0"), 0);
@@ -459,7 +458,7 @@ static void test_killed(void **unused) {
   (void)unused;
   const storm how = {0};
   sampled s;
-  const unsigned step = soak_step(1);
+  const unsigned step = soak_step(lh_can_watch() ? 1 : 8); /* in doubt, it tries eight times */
   int status = SIGKILL, n = 0, n_killed = -1;
   pid_t pid = start_storm(&how);
   assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
