@@ -145,7 +145,7 @@ describe("heapattach", function()
     local list = cjson.decode(attach("--list", "--json", server.pid))
     assert.equal(1, #list.states)
     assert.equal("server.lua", list.states[1].script)
-    local looks = lines(attach("--watch", "--json", "--every", "0.1", "--max", "2", server.pid))
+    local looks = lines(attach("--watch", "--json", "--every", "1", "--max", "2", server.pid))
     local look = cjson.decode(looks[1]) -- the next one has no counts where they cost too much
     assert.equal(list.states[1].gc_bytes, look.gc_bytes)
     assert.equal(look.gc_bytes, cjson.decode(looks[2]).gc_bytes)
