@@ -189,7 +189,7 @@ describe("a profile", function()
     support.lua([[require "heap".track{file = "run.prof", aggregate = true}
                   os.execute "cp run.prof while.prof"]], {cwd = other})
     local out = (run({"heapprof", "while.prof"}, {cwd = other}))
-    assert.matches("\nThese are the counts after 0 ms: they are written every 10 seconds, and " ..
+    assert.matches("\nThese are the counts after %d+ ms: they are written every 10 seconds, and " ..
                    "when tracking ends\n", out)
     assert.not_matches("These are the counts", (run({"heapprof", "run.prof"}, {cwd = other})))
   end)
