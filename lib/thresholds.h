@@ -18,8 +18,9 @@ enum {
 
 /* A number counts as near a limit from half of the limit on. If the code also counts the
 ** collection's elements, a sixteenth is enough, since code that counts compares with the limit. A
-** tenth over the limit is still within: code often adds an element before it removes one. An upvalue
-** beside the collection may be the limit of other things: the collection must be nearly full. */
+** tenth over the limit is still within: code often adds an element before it removes one. An
+** upvalue beside the collection may be the limit of other things: the collection must be nearly
+** full. */
 #define LH_NEAR_LIMIT 0.5
 #define LH_NEAR_UPVALUE_LIMIT 0.9
 #define LH_NEAR_COUNTED_LIMIT 0.0625

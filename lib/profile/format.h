@@ -115,8 +115,8 @@ static inline uint8_t lh_profile_type(unsigned type) {
   return types[type & 15];
 }
 
-/* The two files in memory of a tracked program. lib/track/profile.c makes them; tracked.c finds them
-** in another process. */
+/* The two files in memory of a tracked program. lib/track/profile.c makes them; tracked.c finds
+** them in another process. */
 #define LH_LIVE_REQUEST "luaheap-request"
 #define LH_LIVE_PROFILE "luaheap-profile"
 
