@@ -166,10 +166,8 @@ static void end_child(pid_t child) {
   while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
 }
 
-static volatile uint64_t watched_word;
-
-static _Noreturn void write_watched_word(void) {
-  if (ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 && raise(SIGSTOP) == 0) watched_word = 1;
+static _Noreturn void write_word(volatile uint64_t *word) {
+  if (ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 && raise(SIGSTOP) == 0) *word = 1;
   _exit(0);
 }
 
@@ -181,14 +179,15 @@ static int wait_for(pid_t child) {
   return found == child ? status : 0;
 }
 
-static bool sees_a_write(void) {
+bool lh_can_watch(void) {
   const uint64_t control = WATCH_FIRST | (uint64_t)WRITES_OF_8_BYTES << 16;
+  volatile uint64_t word = 0;
   sigset_t signals;
   lh_hold_child_signals(&signals);
   pid_t child = fork();
-  if (child == 0) write_watched_word();
+  if (child == 0) write_word(&word);
   int status = child > 0 ? wait_for(child) : 0;
-  bool sees = WIFSTOPPED(status) && set_debug_register(child, 0, (uintptr_t)&watched_word) &&
+  bool sees = WIFSTOPPED(status) && set_debug_register(child, 0, (uintptr_t)&word) &&
               set_debug_register(child, N_DEBUG_CONTROL, control) &&
               ptrace(PTRACE_CONT, child, 0, 0) == 0;
   if (sees) status = wait_for(child);
@@ -196,12 +195,6 @@ static bool sees_a_write(void) {
   if (WIFSTOPPED(status)) end_child(child);
   lh_release_signals(&signals);
   return sees;
-}
-
-bool lh_can_watch(void) {
-  static int known; /* 1: yes, -1: no */
-  if (known == 0) known = sees_a_write() ? 1 : -1;
-  return known > 0;
 }
 
 /* ==== Running on ==================================================================== */

@@ -61,7 +61,7 @@ bool lh_continuation_copy_code(lh_continuation *continuation, const lh_memory *m
 void lh_continuation_free(lh_continuation *continuation); /* may be NULL */
 
 /* Do debug registers tell of a write? Some virtual machines take their values and never do; then no
-** state runs on. Forks a child for the first answer. */
+** state runs on. Forks a child. */
 bool lh_can_watch(void);
 
 /* Runs the states that are not quiet on in one child, each until Lua is between two changes of its

@@ -177,7 +177,7 @@ describe("The words of an answer", function()
      function()
     local told = ask("diff").told
     local last = told[#told].line
-    local example = ask("diff").answer.grown[1].example -- it grew by more than the groups retain
+    local example = ask("diff").answer.grown[1].address -- it grew by more than the groups retain
     assert.equal("heappath c " .. example, last[2].text)
     assert.equal("/object?at=" .. example .. "&tab=paths", last[2].link)
     local classes = ask("classes?limit=1").told[2].table
