@@ -25,12 +25,16 @@ static bool contains(const char *bytes, size_t n, const char *word) {
   return false;
 }
 
-static bool has_word(const lh_snapshot *snapshot, lh_id name, const char *const *words) {
+static bool matches(const lh_snapshot *snapshot, lh_id name, const char *const *words, bool whole) {
   const char *bytes;
   size_t n;
   (void)lh_string_whole(snapshot, name, &bytes, &n);
-  while (*words && !contains(bytes, n, *words)) words++;
+  while (*words && !((!whole || strlen(*words) == n) && contains(bytes, n, *words))) words++;
   return *words != NULL;
+}
+
+static bool has_word(const lh_snapshot *snapshot, lh_id name, const char *const *words) {
+  return matches(snapshot, name, words, false);
 }
 
 static bool is_within(double limit, uint64_t count, double least_share) {
@@ -70,14 +74,6 @@ static bool counts_them(const lh_snapshot *snapshot, lh_id table, uint64_t count
   return false;
 }
 
-static bool is_index_name(const lh_snapshot *snapshot, lh_id name) {
-  const char *bytes;
-  size_t n, i = 0;
-  (void)lh_string_whole(snapshot, name, &bytes, &n);
-  while (indexes[i] && !(strlen(indexes[i]) == n && contains(bytes, n, indexes[i]))) i++;
-  return indexes[i] != NULL;
-}
-
 /* The indexes of a ring are within its size; one that equals the count may be that of a queue. */
 static bool is_ring(const lh_snapshot *snapshot, lh_id table, double size, uint64_t count) {
   bool found = false;
@@ -85,7 +81,7 @@ static bool is_ring(const lh_snapshot *snapshot, lh_id table, double size, uint6
   lh_value key, value;
   for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
     lh_id name = name_of_number(snapshot, key, value);
-    if (name == LH_NO_OBJECT || !is_index_name(snapshot, name)) continue;
+    if (name == LH_NO_OBJECT || !matches(snapshot, name, indexes, true)) continue;
     double index = value_as_number(value);
     if (index > size || index == (double)count) return false;
     found = true;

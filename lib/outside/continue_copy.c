@@ -157,15 +157,6 @@ static bool watch_words(runner *r) {
          set_debug_register(r->id, N_DEBUG_CONTROL, WATCH_BOTH | each << 16 | each << 20);
 }
 
-/* A report of a stop may come first. */
-static void end_child(pid_t child) {
-  int status;
-  pid_t found;
-  (void)kill(child, SIGKILL);
-  do found = waitpid(child, &status, __WALL);
-  while (found < 0 ? errno == EINTR : WIFSTOPPED(status));
-}
-
 static _Noreturn void write_word(volatile uint64_t *word) {
   if (ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 && raise(SIGSTOP) == 0) *word = 1;
   _exit(0);
@@ -177,6 +168,12 @@ static int wait_for(pid_t child) {
   do found = waitpid(child, &status, __WALL);
   while (found < 0 && errno == EINTR);
   return found == child ? status : 0;
+}
+
+/* A report of a stop may come first. */
+static void end_child(pid_t child) {
+  (void)kill(child, SIGKILL);
+  while (WIFSTOPPED(wait_for(child))) continue;
 }
 
 bool lh_can_watch(void) {
