@@ -263,6 +263,8 @@ $(1)/tests/test_silent_file: | build/bin/heapattach
 $(1)/tests/test_signals $(1)/tests/test_killed $(1)/tests/test_storm: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
 $(1)/tests/test_signals: TEST_LIBS += -Wl,--wrap=timer_delete
+# Whose machine can be without debug registers.
+$(1)/tests/test_storm: TEST_LIBS += -Wl,--wrap=lh_can_watch
 $(1)/tests/test_log: $(call objects,$(1),lua/log.c)
 $(1)/tests/test_held_up: TEST_LIBS += -Wl,--wrap=nanosleep
 $(1)/tests/test_pages: TEST_LIBS += -Wl,--wrap=ioctl

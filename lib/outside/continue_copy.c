@@ -4,8 +4,8 @@
 ** A program that makes no system call is stopped at any instruction, and not every unfinished
 ** change is visible: a table has its new size before its new slots are cleared. So it runs on until
 ** Lua's running call stores its place in the code (as it does before all that may change the heap),
-** returns, or comes to a system call. The first two are writes to two words, which debug registers
-** report: mostly after some microseconds, and without knowledge of Lua's code.
+** returns, or comes to a system call. The first two are writes to two words, which watched_words.c
+** reports: mostly after some microseconds, and without knowledge of Lua's code.
 **
 ** If this process were killed, nobody would handle the debug exceptions. So a child runs on and not
 ** the program. It has the mirror, the code from sandbox.c, and the registers of the thread whose
@@ -28,6 +28,7 @@
 
 #include "core.h"
 #include "memory.h"
+#include "watched_words.h"
 
 #if defined __x86_64__
 
@@ -115,6 +116,7 @@ void lh_continuation_free(lh_continuation *continuation) {
 
 typedef struct runner {
   pid_t id;
+  lh_watched_words words;
   uint64_t call_at; /* address of the thread's pointer to its running call */
   uint64_t call;
   uint64_t touched_before;   /* page faults, before it ran on */
@@ -129,69 +131,34 @@ static bool read_child_word(const runner *r, uint64_t address, uint64_t *word) {
   return errno == 0;
 }
 
-enum { PLACE_WRITTEN = 1, CALL_WRITTEN = 2, N_DEBUG_STATUS = 6, N_DEBUG_CONTROL = 7 };
+enum { PLACE_WRITTEN = 1, CALL_WRITTEN = 2 };
 
-static bool set_debug_register(pid_t id, unsigned n, uint64_t value) {
-  size_t at = offsetof(struct user, u_debugreg) + n * sizeof(uint64_t);
-  return ptrace(PTRACE_POKEUSER, id, at, value) == 0;
+static uint64_t place_of(const raw_call *call) {
+  return (uintptr_t)call + offsetof(raw_call, saved_pc);
 }
 
-/* Which words were written since the last question. */
-static unsigned words_written(pid_t id) {
-  size_t at = offsetof(struct user, u_debugreg) + N_DEBUG_STATUS * sizeof(uint64_t);
-  errno = 0;
-  long status = ptrace(PTRACE_PEEKUSER, id, at, 0);
-  if (errno != 0) return 0;
-  (void)set_debug_register(id, N_DEBUG_STATUS, 0);
-  return (unsigned)status & (PLACE_WRITTEN | CALL_WRITTEN);
+static bool is_lua(const runner *r, const raw_call *call) {
+  raw_call caller;
+  return call && lh_process_read(r->id, (uintptr_t)call, &caller, sizeof caller) &&
+         !(caller.status & RAW_CALL_IS_C);
 }
 
-enum { WATCH_FIRST = 0x1, WATCH_BOTH = 0x5, WRITES_OF_8_BYTES = 0x9 };
-
-/* Watches the running call's place (of a C function, its continuation), and which call runs. */
+/* Watches the running call's place (of a C function, its continuation), and which call runs.
+**
+** The thread's pointer to its call is beside words that Lua writes all the time. So by pages the
+** return to a Lua function is seen when that function stores its place, and a call by a C function
+** when the next call gets its place. */
 static bool watch_words(runner *r) {
-  const uint64_t each = WRITES_OF_8_BYTES;
-  return read_child_word(r, r->call_at, &r->call) &&
-         set_debug_register(r->id, 0, r->call + offsetof(raw_call, saved_pc)) &&
-         set_debug_register(r->id, 1, r->call_at) &&
-         set_debug_register(r->id, N_DEBUG_CONTROL, WATCH_BOTH | each << 16 | each << 20);
-}
-
-static _Noreturn void write_word(volatile uint64_t *word) {
-  if (ptrace(PTRACE_TRACEME, 0, 0, 0) == 0 && raise(SIGSTOP) == 0) *word = 1;
-  _exit(0);
-}
-
-static int wait_for(pid_t child) {
-  int status = 0;
-  pid_t found;
-  do found = waitpid(child, &status, __WALL);
-  while (found < 0 && errno == EINTR);
-  return found == child ? status : 0;
-}
-
-/* A report of a stop may come first. */
-static void end_child(pid_t child) {
-  (void)kill(child, SIGKILL);
-  while (WIFSTOPPED(wait_for(child))) continue;
-}
-
-bool lh_can_watch(void) {
-  const uint64_t control = WATCH_FIRST | (uint64_t)WRITES_OF_8_BYTES << 16;
-  volatile uint64_t word = 0;
-  sigset_t signals;
-  lh_hold_child_signals(&signals);
-  pid_t child = fork();
-  if (child == 0) write_word(&word);
-  int status = child > 0 ? wait_for(child) : 0;
-  bool sees = WIFSTOPPED(status) && set_debug_register(child, 0, (uintptr_t)&word) &&
-              set_debug_register(child, N_DEBUG_CONTROL, control) &&
-              ptrace(PTRACE_CONT, child, 0, 0) == 0;
-  if (sees) status = wait_for(child);
-  sees = sees && WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
-  if (WIFSTOPPED(status)) end_child(child);
-  lh_release_signals(&signals);
-  return sees;
+  raw_call call;
+  if (!read_child_word(r, r->call_at, &r->call) ||
+      !lh_process_read(r->id, r->call, &call, sizeof call))
+    return false;
+  uint64_t place = r->call + offsetof(raw_call, saved_pc);
+  if (!r->words.by_pages || !is_lua(r, call.previous))
+    return lh_watched_words_set(&r->words, place, r->call_at);
+  uint64_t callers = place_of(call.previous);
+  if (!(call.status & RAW_CALL_IS_C)) return lh_watched_words_set(&r->words, place, callers);
+  return lh_watched_words_set(&r->words, callers, call.next ? place_of(call.next) : callers);
 }
 
 /* ==== Running on ==================================================================== */
@@ -241,17 +208,21 @@ static bool answer_lock(runner *r, lh_registers *registers) {
 
 typedef enum verdict { GO_ON, SAFE, LOST } verdict;
 
-static verdict judge(runner *r, int status) {
+static verdict judge_call(runner *r) {
   lh_registers registers;
-  if ((WSTOPSIG(status) & ~0x80) != SIGTRAP || status >> 16 != 0) return LOST;
   if (!lh_registers_get(r->id, &registers)) return LOST;
-  if (WSTOPSIG(status) & 0x80) {
-    if (answer_lock(r, &registers)) return GO_ON;
-    return lh_call_is_quiet(lh_registers_call(&registers)) ? SAFE : LOST;
-  }
-  unsigned written = words_written(r->id);
+  if (answer_lock(r, &registers)) return GO_ON;
+  return lh_call_is_quiet(lh_registers_call(&registers)) ? SAFE : LOST;
+}
+
+static verdict judge(runner *r, int status) {
+  enum { IN_CALL = SIGTRAP | 0x80 };
+  unsigned written;
+  if (status >> 16 != 0) return LOST;
+  if (WSTOPSIG(status) == IN_CALL) return judge_call(r);
+  if (!lh_watched_words_see(&r->words, WSTOPSIG(status), &written)) return LOST;
   if (written & PLACE_WRITTEN) return SAFE;
-  if (!(written & CALL_WRITTEN)) return LOST;
+  if (!(written & CALL_WRITTEN)) return GO_ON;
   if (has_returned(r)) return SAFE;
   return watch_words(r) ? GO_ON : LOST; /* a call begins: not complete yet */
 }
@@ -335,11 +306,11 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_peek peek = lh_peek_cached(cached);
   lh_all_registers *thread = find_way_on(m, &peek, state, &r->call_at);
   lh_free(cached);
-  r->n_looks = r->n_calls = 0;
+  r->n_looks = r->n_calls = r->words.n_steps = 0;
   if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
   bool is_safe = run_until_quiet(r) == SAFE;
   keep_registers(r, thread);
-  return is_safe;
+  return lh_watched_words_end(&r->words) && is_safe;
 }
 
 /* False: the child has ended. */
@@ -449,7 +420,7 @@ static bool all_are_quiet(const lh_pending *states, size_t n) {
 int lh_continue_copy(const lh_mirrored *m, lh_pending *states, size_t n, lh_error *error) {
   int gates[2];
   runner r = {0};
-  if (!m->continuation || m->continuation->is_over || !may_run(m, states, n) || !lh_can_watch() ||
+  if (!m->continuation || m->continuation->is_over || !may_run(m, states, n) ||
       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, gates) < 0)
     return LH_OK;
   for (size_t i = 0; i < n; i++) states[i].was_quiet = states[i].is_quiet;
@@ -461,11 +432,12 @@ int lh_continue_copy(const lh_mirrored *m, lh_pending *states, size_t n, lh_erro
   }
   (void)close(gates[1]);
   uint64_t stub = child > 0 ? hear(gates[0]) : 0;
+  r.words = (lh_watched_words){.child = &r.id, .stub = stub, .by_pages = !lh_can_watch()};
   bool has_run_on = stub && run_child(&r, stub, m, states, n) &&
                     (!m->target->is_core || all_are_quiet(states, n));
   bool is_whole = !has_run_on || take_memory(m, r.id);
   for (size_t i = 0; !has_run_on && i < n; i++) states[i].is_quiet = states[i].was_quiet;
-  if (r.id > 0) end_child(r.id);
+  if (r.id > 0) lh_child_end(r.id);
   (void)close(gates[0]);
   m->continuation->is_over = child > 0;
   if (is_whole) return LH_OK;

@@ -41,6 +41,10 @@ uint64_t lh_sandbox_begin(const lh_identity *identity);
 bool lh_sandbox_close(pid_t *child, uint64_t stub, const lh_memory *memory,
                       const lh_identity *identity);
 
+/* Makes a held child change the access to a page of its own: PROT_... False: failed. */
+enum { LH_CHILD_PAGE = 4096 };
+bool lh_sandbox_protect(pid_t *child, uint64_t stub, uint64_t page, int access);
+
 /* Waits until the child stops. False: timeout, or it has ended; then *child is 0. */
 bool lh_sandbox_wait(pid_t *child, int *status, uint64_t until_ns);
 
@@ -60,10 +64,6 @@ lh_continuation *lh_continuation_of_core(const lh_target *target, bool *is_quiet
 bool lh_continuation_copy_code(lh_continuation *continuation, const lh_memory *memory);
 void lh_continuation_free(lh_continuation *continuation); /* may be NULL */
 
-/* Do debug registers tell of a write? Some virtual machines take their values and never do; then no
-** state runs on. Forks a child. */
-bool lh_can_watch(void);
-
 /* Runs the states that are not quiet on in one child, each until Lua is between two changes of its
 ** heap, that is, quiet. The mirror gets the child's memory at the end, and the moment is used up.
 ** LH_EIO: the mirror is unusable. Cost: as lh_mirror_fill, 300 ms of processor time for a state
@@ -76,7 +76,6 @@ int lh_continue_copy(const lh_mirrored *m, lh_pending *states, size_t n, lh_erro
 #define lh_continuation_of_core(target, is_quiet) (*(is_quiet) = false, NULL)
 #define lh_continuation_copy_code(continuation, memory) ((void)(memory), false)
 #define lh_continuation_free(continuation) ((void)(continuation))
-#define lh_can_watch() false
 #define lh_continue_copy(m, states, n, error) ((void)(error), LH_OK)
 #endif
 

@@ -8,8 +8,8 @@
 **                                         stopped
 **     mirror.c, memory.c                  maps the target's memory at its own addresses in this
 **                                         process
-**     continue_copy.c, sandbox.c          continues a child until Lua is between two changes of its
-**                                         heap
+**     continue_copy.c, sandbox.c,         continues a child until Lua is between two changes of its
+**     watched_words.c                     heap
 **     write_child.c, write_state.c        the child that walks the mirror, and the file
 **     consistency.c, running.c, marks.c   consistency, the running thread and the marks of a heap
 **     symbols.c, take.c                   names of C functions; the order of the parts

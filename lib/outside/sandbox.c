@@ -13,13 +13,15 @@
 **                        all ids are the target's
 **     capset, prctl      no capability, no new privileges; if the tool is root, no other process
 **                        of the target's user may read or trace the child (not dumpable)
-**     seccomp            a system call kills the child
+**     seccomp            a system call kills the child, but one that protects its own pages, which
+**                        watched_words.c needs
 **
 ** If a call fails, the child ends and the program does not run on. Limits bound the child's
 ** processor time; continue_copy.c bounds its pages and its time. The kernel kills it with its
 ** tracer. A tool that is not root has the target's user, who may read the target and the tool
 ** anyway; its security label stays, but is of no use without system calls.
 */
+#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -196,17 +198,19 @@ static bool has_groups_of(const lh_identity *a, const lh_identity *b) {
          memcmp(a->others, b->others, (size_t)a->n_others * sizeof *a->others) == 0;
 }
 
+enum { N_RULES = 6 };
+
 /* The child executes and reads this before the target's first instruction. */
 typedef struct stub {
   uint8_t code[8];
   struct __user_cap_header_struct capabilities_of;
   struct __user_cap_data_struct capabilities[2];
-  struct sock_filter rule;
+  struct sock_filter rules[N_RULES];
   struct sock_fprog filter;
   uint32_t groups[LH_MOST_OTHER_GROUPS];
 } stub;
 
-enum { STUB_BYTES = 4096 };
+enum { STUB_BYTES = LH_CHILD_PAGE };
 _Static_assert(sizeof(stub) <= STUB_BYTES, "the stub is one page");
 
 static void reset_signals(void) {
@@ -226,14 +230,22 @@ static bool limit_resources(void) {
 
 uint64_t lh_sandbox_begin(const lh_identity *identity) {
   static const uint8_t code[] = {0x0f, 0x05, 0xcc}; /* syscall; int3 */
+  static const struct sock_filter rules[N_RULES] = {
+      /* in 32 bits a number is another call's */
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mprotect, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
   reset_signals();
   if (!limit_resources()) return 0;
   stub *s = mmap(NULL, STUB_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (s == MAP_FAILED) return 0;
   memcpy(s->code, code, sizeof code);
   s->capabilities_of.version = _LINUX_CAPABILITY_VERSION_3;
-  s->rule = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-  s->filter = (struct sock_fprog){1, &s->rule};
+  memcpy(s->rules, rules, sizeof rules);
+  s->filter = (struct sock_fprog){N_RULES, s->rules};
   memcpy(s->groups, identity->others, (size_t)identity->n_others * sizeof *s->groups);
   return mprotect(s, STUB_BYTES, PROT_READ | PROT_EXEC) == 0 ? (uintptr_t)s : 0;
 }
@@ -272,6 +284,15 @@ static bool call(const sandbox *box, long number, uint64_t a, uint64_t b, uint64
          lh_sandbox_wait(box->child, &status, lh_now_ns() + MOST_NS) &&
          WSTOPSIG(status) == SIGTRAP && status >> 16 == 0 && lh_registers_get(*box->child, &r) &&
          r.rip == STUB_HAS(box, code) + 3 && (long)r.rax >= 0;
+}
+
+/* The child may be anywhere in the target's code: its registers are as before. */
+bool lh_sandbox_protect(pid_t *child, uint64_t stub_address, uint64_t page, int access) {
+  const sandbox box = {child, stub_address, NULL};
+  lh_registers before;
+  return lh_registers_get(*child, &before) &&
+         call(&box, SYS_mprotect, page, LH_CHILD_PAGE, (uint64_t)access, 0) &&
+         lh_registers_set(*child, &before);
 }
 
 /* Not before Linux 5.13. Then the child faults where the kernel writes, which is harmless. */
