@@ -29,8 +29,9 @@ WARNINGS = -Wall -Wextra -Wshadow -Wconversion $(if $(WERROR),-Werror)
 BASE_CFLAGS = -std=c11 -D_GNU_SOURCE -fPIC -fvisibility=hidden -fno-semantic-interposition \
   $(WARNINGS)
 # What other programs load shows its entries only, and stays, as all must that has functions which
-# Lua may call: a finalizer may run after Lua has closed its libraries.
-LOADED = -shared -Wl,-z,nodelete -Wl,--as-needed -Wl,--version-script=lib/loaded.map
+# Lua may call: a finalizer may run after Lua has closed its libraries. Functions are bound when it
+# is loaded: the dynamic linker would need 3 KB of a signal handler's stack.
+LOADED = -shared -Wl,-z,nodelete,-z,now -Wl,--as-needed -Wl,--version-script=lib/loaded.map
 # What is compiled for sanitizers needs lines for their reports, and is compiled in half the time.
 # gcc warns of their code, too: of ours other trees are asked.
 SANITIZED = -O1 -g1 -fno-omit-frame-pointer -w
@@ -266,6 +267,7 @@ $(1)/tests/test_signals: TEST_LIBS += -Wl,--wrap=timer_delete
 # Whose machine can be without debug registers.
 $(1)/tests/test_storm: TEST_LIBS += -Wl,--wrap=lh_can_watch
 $(1)/tests/test_log: $(call objects,$(1),lua/log.c)
+$(1)/tests/test_log: TEST_LIBS += -Wl,-z,now
 $(1)/tests/test_held_up: TEST_LIBS += -Wl,--wrap=nanosleep
 $(1)/tests/test_pages: TEST_LIBS += -Wl,--wrap=ioctl
 # Who counts what libc is asked for.
@@ -313,7 +315,7 @@ build/page/built_page.h: cli/generate/page.sh $(wildcard cli/heapview/page/*) | 
 
 # For a program that is linked to it; one that only reads snapshots has no Lua (lib/weak_lua.h).
 build/$(SHARED): build/libluaheap.a
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete -Wl,--as-needed \
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete,-z,now -Wl,--as-needed \
 	  -Wl,-Bsymbolic-functions -Wl,--whole-archive $< -Wl,--no-whole-archive -o $@ $(LIB_LIBS)
 
 .SECONDARY:

@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,18 +28,28 @@
 
 #include "luaheap.h"
 
+/* The parts of a line and of all that stands around them. Nothing is copied: a signal handler may
+** have an alternate stack of only 8 KB, half of it taken by the kernel. */
 typedef struct line {
-  char text[PIPE_BUF];
-  size_t n;
+  struct iovec parts[24];
+  int n;
+  size_t bytes;
+  char process[24], lost[24]; /* numbers */
 } line;
+
+enum { MOST_PARTS = sizeof(((line *)0)->parts) / sizeof(struct iovec) };
 
 /* Leaves room for the end of the line. */
 static void append_text(line *l, const char *text) {
-  while (*text && l->n < sizeof l->text - 1) l->text[l->n++] = *text++;
+  size_t n = strnlen(text, PIPE_BUF - 1 - l->bytes);
+  if (n == 0 || l->n == MOST_PARTS - 1) return;
+  l->parts[l->n++] = (struct iovec){(char *)(uintptr_t)text, n};
+  l->bytes += n;
 }
 
-static void add_number(line *l, unsigned long n) {
-  char digits[24], *at = digits + sizeof digits - 1;
+/* `digits` has 24 bytes and must live as long as the line. */
+static void add_number(line *l, char *digits, unsigned long n) {
+  char *at = digits + 23;
   *at = '\0';
   do *--at = (char)('0' + n % 10);
   while ((n /= 10) > 0);
@@ -54,32 +65,36 @@ typedef struct message {
 /* With the process begins with "heap.auto[1234]", for shared logs. */
 static void begin_line(line *l, const char *before, bool has_process, const message *m) {
   l->n = 0;
+  l->bytes = 0;
   append_text(l, before);
   append_text(l, "heap.auto");
   if (has_process) {
     append_text(l, "[");
-    add_number(l, (unsigned long)getpid());
+    add_number(l, l->process, (unsigned long)getpid());
     append_text(l, "]");
   }
   for (int i = 0; i < m->n; i++) append_text(l, m->parts[i]);
   if (m->lost == 0) return;
   append_text(l, " (lines before this one that could not be written: ");
-  add_number(l, m->lost);
+  add_number(l, l->lost, m->lost);
   append_text(l, ")");
 }
 
 static void end_line(line *l) {
-  l->text[l->n++] = '\n';
+  static const char end[] = "\n";
+  l->parts[l->n++] = (struct iovec){(char *)(uintptr_t)end, 1};
 }
 
 /* ==== Safe writes ===================================================================== */
 
 static bool write_line(int fd, line *l) {
-  return lh_write_no_signal(fd, &(struct iovec){l->text, l->n}, 1) >= 0;
+  return lh_write_no_signal(fd, l->parts, l->n) >= 0;
 }
 
 static bool send_at_once(int fd, const line *l) {
-  return send(fd, l->text, l->n, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+  const struct msghdr whole = {.msg_iov = (struct iovec *)(uintptr_t)l->parts,
+                               .msg_iovlen = (size_t)l->n};
+  return sendmsg(fd, &whole, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 /* ENXIO: the pipe has no reader. */

@@ -1,7 +1,7 @@
 /*
 ** lua_acts.c - what hosts do to themselves, as a Lua module: they become daemons, close all
-** descriptors, wait for all children, start another program, forbid system calls. For
-** tests/lua/harmless_spec.lua.
+** descriptors, wait for all children, start another program, forbid system calls, give signals a
+** small stack. For tests/lua/harmless_spec.lua.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -92,6 +93,16 @@ static int fork_host(lua_State *L) {
   return 1;
 }
 
+/* take_signal_stack(): as Rust's runtime, an alternate stack of 8 KB behind a page that faults. */
+static int take_signal_stack(lua_State *L) {
+  enum { PAGE = 4096, BYTES = 8192, KIND = MAP_PRIVATE | MAP_ANONYMOUS };
+  char *guard = mmap(NULL, PAGE + BYTES, PROT_READ | PROT_WRITE, KIND, -1, 0);
+  if (guard == MAP_FAILED || mprotect(guard, PAGE, PROT_NONE) < 0 ||
+      sigaltstack(&(stack_t){.ss_sp = guard + PAGE, .ss_size = BYTES}, NULL) < 0)
+    return luaL_error(L, "a stack: %s", strerror(errno));
+  return 0;
+}
+
 static const struct {
   const char *name;
   int number;
@@ -158,6 +169,7 @@ int luaopen_lua_acts(lua_State *L) {
                                        {"fork", fork_host},
                                        {"refused", refused_calls},
                                        {"refuse", refuse},
+                                       {"take_signal_stack", take_signal_stack},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);
   return 1;

@@ -194,6 +194,13 @@ describe("a program that heap.auto watches", function()
     end)
   end
 
+  -- After five seconds the handler reports that the request waits.
+  it("sleeps, and has a small stack for signals", function()
+    local case = {middle = [[acts.take_signal_stack() os.execute "kill -URG $PPID; sleep 6"]]}
+    local expected = expect_same({"signal=URG"}, case)
+    assert.equal("sum\t6893\nstatus 7\n", expected:match "sum.*$")
+  end)
+
   it("may not make one or another system call", function()
     package.loaded.lua_acts = nil
     for _, call in ipairs(require "lua_acts".refused()) do

@@ -172,6 +172,40 @@ static void long_lines_are_cut(void **state) {
   close_both(ends);
 }
 
+/* ==== In a signal handler ============================================================ */
+
+/* A host's alternate stack may have 8 KB (SIGSTKSZ), of which the kernel takes up to 3.5. */
+enum { ALTERNATE_BYTES = 1 << 16, UNTOUCHED = 0xA5 };
+static unsigned char alternate[ALTERNATE_BYTES];
+static const unsigned char *handlers_frame;
+
+static void say_in_handler(int number) {
+  (void)number;
+  handlers_frame = __builtin_frame_address(0);
+  hl_log("",
+         (const char *[]){" (state ", "a", "): wrote ", "b", ": ", "1", " objects, ", "2 B",
+                          "; see it: heapview ", "'", "b"},
+         11);
+}
+
+static void takes_little_stack_in_a_handler(void **state) {
+  enum { MOST = 2048 };
+  const stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
+  const struct sigaction action = {.sa_handler = say_in_handler, .sa_flags = SA_ONSTACK};
+  size_t at = 0;
+  (void)state;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ /* their frames are bigger */
+  skip();
+#endif
+  memset(alternate, UNTOUCHED, sizeof alternate);
+  assert_return_code(sigaltstack(&stack, NULL), errno);
+  assert_return_code(sigaction(SIGUSR1, &action, NULL), errno);
+  assert_return_code(raise(SIGUSR1), errno);
+  while (alternate[at] == UNTOUCHED) at++;
+  assert_in_range(handlers_frame - &alternate[at], 1, MOST);
+  assert_return_code(sigaltstack(&(stack_t){.ss_flags = SS_DISABLE}, NULL), errno);
+}
+
 static void file_has_its_greatest_size(void **state) {
   char path[] = "/tmp/luaheap-log-XXXXXX";
   (void)state;
@@ -252,6 +286,7 @@ int main(void) {
       cmocka_unit_test(full_and_not_to_be_opened),
       cmocka_unit_test(lost_lines_are_counted),
       cmocka_unit_test(long_lines_are_cut),
+      cmocka_unit_test(takes_little_stack_in_a_handler),
       cmocka_unit_test(file_has_its_greatest_size),
       cmocka_unit_test(terminal_is_stopped),
       cmocka_unit_test(signal_that_waited_stays),
