@@ -140,27 +140,34 @@ static int new_job(lh_job **out, lh_error *error) {
   return LH_OK;
 }
 
-int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
-                   lh_job **out, lh_error *error) {
-  lh_shot shot = {0};
-  int rc = new_job(out, error);
-  lh_job *job = *out;
-  if (rc == LH_OK) rc = lh_file_open(&job->file, path, error);
-  if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, &shot, error);
-  if (rc == LH_OK && !lh_shot_may_fit(&shot, &job->file))
+static int fork_for_job(lua_State *L, const char *path, const lh_take_options *options,
+                        lh_child *child, lh_job *job, lh_shot *shot, lh_error *error) {
+  int rc = lh_file_open(&job->file, path, error);
+  if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, shot, error);
+  if (rc == LH_OK && !lh_shot_may_fit(shot, &job->file))
     rc = lh_file_fail(&job->file.failure, path, error);
   if (rc == LH_OK) {
-    job->pid = fork_child(&shot, &job->file, child, job->shared);
+    job->pid = fork_child(shot, &job->file, child, job->shared);
     child->cannot_fork = job->pid < 0;
     if (job->pid < 0) rc = lh_fail_errno(error, errno, "cannot fork for a background snapshot");
   }
-  lh_shot_free(&shot);
-  if (rc == LH_OK) {
+  lh_shot_free(shot);
+  if (rc == LH_OK)
     lh_file_leave(&job->file); /* the child owns it now */
-    return rc;
-  }
-  lh_void_mark(L, &shot.planted);
-  lh_job_free(job);
+  else
+    lh_void_mark(L, &shot->planted);
+  return rc;
+}
+
+int lh_start_child(lua_State *L, const char *path, const lh_take_options *options, lh_child *child,
+                   lh_job **out, lh_error *error) {
+  int rc = new_job(out, error);
+  lh_shot *shot = rc == LH_OK ? lh_alloc_pages(sizeof *shot) : NULL; /* see take.c */
+  if (rc == LH_OK && !shot) rc = lh_fail_memory(error, "starting a background snapshot");
+  if (rc == LH_OK) rc = fork_for_job(L, path, options, child, *out, shot, error);
+  lh_free_pages(shot, sizeof *shot);
+  if (rc == LH_OK) return rc;
+  lh_job_free(*out);
   *out = NULL;
   return rc;
 }

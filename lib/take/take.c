@@ -4,6 +4,9 @@
 ** The order: create the file (an unwritable folder shows before anything was done), allocate, plant
 ** the mark, check for room, walk, give the file its name. If a step after the mark fails, the mark
 ** is voided. background.c does the same with a fork behind the mark.
+**
+** A host may run Lua in a thread or a coroutine with a C stack of 16 KB. So nothing large is on the
+** stack: an lh_shot and an lh_file have 24 KB, in pages of their own.
 */
 #include <unistd.h>
 
@@ -53,29 +56,43 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
 
 int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
                        const lh_take_options *options, lh_taken *taken, lh_error *error) {
-  lh_shot shot;
   lh_taken ignored;
-  int rc = lh_shot_prepare(L, name, writer, payload, options, &shot, error);
-  if (rc == LH_OK) rc = lh_shot_write(&shot, taken ? taken : &ignored, error);
-  if (rc < 0) lh_void_mark(L, &shot.planted);
-  lh_shot_free(&shot);
+  lh_shot *shot = lh_alloc_pages(sizeof *shot);
+  if (!shot) return lh_fail_memory(error, "taking a snapshot");
+  int rc = lh_shot_prepare(L, name, writer, payload, options, shot, error);
+  if (rc == LH_OK) rc = lh_shot_write(shot, taken ? taken : &ignored, error);
+  if (rc < 0) lh_void_mark(L, &shot->planted);
+  lh_shot_free(shot);
+  lh_free_pages(shot, sizeof *shot);
   return rc;
 }
 
 /* ==== The file ====================================================================== */
 
+typedef struct taking {
+  lh_file file;
+  lh_shot shot;
+} taking;
+
+static int take_file(lua_State *L, const char *path, const lh_take_options *options, taking *t,
+                     lh_taken *taken, lh_error *error) {
+  int rc = lh_file_open(&t->file, path, error);
+  if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &t->file, options, &t->shot, error);
+  if (rc == LH_OK &&
+      !(lh_shot_may_fit(&t->shot, &t->file) && lh_shot_save(&t->shot, &t->file, taken)))
+    rc = lh_file_fail(&t->file.failure, path, error);
+  if (rc < 0) lh_void_mark(L, &t->shot.planted);
+  lh_shot_free(&t->shot);
+  lh_file_close(&t->file);
+  return rc;
+}
+
 int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
                      lh_taken *taken, lh_error *error) {
-  lh_file file;
-  lh_shot shot = {0};
   lh_taken ignored;
-  int rc = lh_file_open(&file, path, error);
-  if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &file, options, &shot, error);
-  if (rc == LH_OK &&
-      !(lh_shot_may_fit(&shot, &file) && lh_shot_save(&shot, &file, taken ? taken : &ignored)))
-    rc = lh_file_fail(&file.failure, path, error);
-  if (rc < 0) lh_void_mark(L, &shot.planted);
-  lh_shot_free(&shot);
-  lh_file_close(&file);
+  taking *t = lh_alloc_pages(sizeof *t);
+  if (!t) return lh_fail_memory(error, "taking a snapshot");
+  int rc = take_file(L, path, options, t, taken ? taken : &ignored, error);
+  lh_free_pages(t, sizeof *t);
   return rc;
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -89,7 +90,61 @@ static void two_states_in_two_threads(void **state) {
   assert_int_equal(n_good, N_THREADS * ROUNDS);
 }
 
+/* ==== Small stacks ==================================================================== */
+
+enum { STACK_BYTES = 1 << 18, UNTOUCHED = 0xA5 };
+static _Alignas(64) unsigned char stack_of_thread[STACK_BYTES];
+
+typedef struct shooter {
+  lua_State *L;
+  bool in_background;
+  int rc;
+  const unsigned char *frame;
+} shooter;
+
+static void *shoot(void *data) {
+  shooter *s = data;
+  lh_error error;
+  s->frame = __builtin_frame_address(0);
+  s->rc = scene_take(s->L, "small", s->in_background, &error);
+  return NULL;
+}
+
+/* Bytes of its stack that a thread needs for a snapshot. */
+static size_t stack_for(shooter *s) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  size_t at = 0;
+  memset(stack_of_thread, UNTOUCHED, sizeof stack_of_thread);
+  assert_int_equal(pthread_attr_init(&attributes), 0);
+  assert_int_equal(pthread_attr_setstack(&attributes, stack_of_thread, STACK_BYTES), 0);
+  assert_int_equal(pthread_create(&thread, &attributes, shoot, s), 0);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(pthread_attr_destroy(&attributes), 0);
+  assert_int_equal(s->rc, LH_OK);
+  while (stack_of_thread[at] == UNTOUCHED) at++;
+  return (size_t)(s->frame - &stack_of_thread[at]);
+}
+
+static void small_stacks(void **state) {
+  enum { MOST = 12 << 10 };
+  (void)state;
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ /* their frames are bigger */
+  skip();
+#endif
+  shooter s = {.L = luaL_newstate()};
+  assert_non_null(s.L);
+  luaL_openlibs(s.L);
+  assert_int_equal(lh_attach(s.L, NULL), LH_OK);
+  assert_in_range(stack_for(&s), 1, MOST);
+  s.in_background = true;
+  assert_in_range(stack_for(&s), 1, MOST);
+  lua_close(s.L);
+  (void)unlink("small");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(two_states_in_two_threads)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(two_states_in_two_threads),
+                                     cmocka_unit_test(small_stacks)};
   return folder_run(tests);
 }
