@@ -123,6 +123,10 @@ static inline uint8_t lh_profile_type(unsigned type) {
 /* Nobody can write to the files or remove their seals. */
 enum { LH_LIVE_SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
+/* A watcher reads no larger answer: it may take 48 times as much memory. A program with a hundred
+** thousand stacks answers with 5 MB. */
+#define LH_LIVE_MOST_BYTES ((off_t)64 << 20)
+
 /* The byte of the request to lock. The lock says: the profile with this inode number is old. */
 static inline int64_t lh_live_byte(uint64_t inode) {
   return (int64_t)(inode & (UINT64_MAX >> 2));

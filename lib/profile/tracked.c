@@ -12,7 +12,8 @@
 ** namespace can mount it or bind a name to its files. A file in memory of our own tells the
 ** device's number, and statx reads the other's without asking a file server. Only then is that very
 ** file opened for reading. It must have the recorder's seals, so nobody can change the profile
-** during the read. Nothing is written to the request, which is empty and sealed: a lock changes no
+** during the read. It must not be large, since a forged one takes 48 times its size of our memory.
+** Nothing is written to the request, which is empty and sealed: a lock changes no
 ** contents.
 */
 #include <dirent.h>
@@ -212,6 +213,14 @@ int lh_tracked_ask(lh_tracked *t, lh_error *error) {
   return fcntl(t->asking, F_OFD_SETLK, &lock) == 0 ? 0 : fail_untracked(t, error);
 }
 
+static int fail_large(const lh_tracked *t, lh_error *error) {
+  return lh_fail(error, LH_EIO,
+                 "process %" PRIu64
+                 " answers with more than %s, which is not read: "
+                 "heap.track{file = \"run.prof\", aggregate = true} writes the same into a file",
+                 t->process_id, lh_size_text((uint64_t)LH_LIVE_MOST_BYTES, false).text);
+}
+
 int lh_tracked_look(lh_tracked *t, lh_profile **out, lh_error *error) {
   char path[48];
   struct stat status;
@@ -220,7 +229,9 @@ int lh_tracked_look(lh_tracked *t, lh_profile **out, lh_error *error) {
   if (code < 0) return code;
   bool is_new = fstat(fd, &status) == 0 && status.st_size > 0 && status.st_ino != t->seen;
   (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  if (is_new) code = lh_profile_open(path, out, error);
+  if (is_new)
+    code = status.st_size <= LH_LIVE_MOST_BYTES ? lh_profile_open(path, out, error)
+                                                : fail_large(t, error);
   if (is_new && code == 0) t->seen = status.st_ino;
   (void)close(fd);
   return code;

@@ -61,7 +61,14 @@ static uint64_t is_asked(int request, int profile) {
   return lock.l_type != F_UNLCK;
 }
 
-/* 'r': tell whether it is asked. 'a', 'b': that is the answer now. 'x': no more files. */
+/* Bytes that nobody has written take no memory. */
+static int put_large_file(void) {
+  int fd = memfd_create(LH_LIVE_PROFILE, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  bool is_made = fd >= 0 && ftruncate(fd, LH_LIVE_MOST_BYTES + 1) == 0;
+  return is_made && fcntl(fd, F_ADD_SEALS, LH_LIVE_SEALS) == 0 ? fd : -1;
+}
+
+/* 'r': tell whether it is asked. 'a', 'b', 'l': that is the answer now. 'x': no more files. */
 static void serve(int orders, int answers) {
   int request = put_file(LH_LIVE_REQUEST, "", LH_LIVE_SEALS);
   int profile = put_file(LH_LIVE_PROFILE, "", LH_LIVE_SEALS), next;
@@ -71,8 +78,9 @@ static void serve(int orders, int answers) {
   while (read(orders, &order, 1) == 1) {
     if (order == 'r') n = is_asked(request, profile);
     content[0] = order;
-    if (order == 'a' || order == 'b') {
-      if ((next = put_file(LH_LIVE_PROFILE, content, LH_LIVE_SEALS)) < 0) _exit(1);
+    if (order == 'a' || order == 'b' || order == 'l') {
+      next = order == 'l' ? put_large_file() : put_file(LH_LIVE_PROFILE, content, LH_LIVE_SEALS);
+      if (next < 0) _exit(1);
       if (dup2(next, profile) < 0) _exit(1);
       close(next);
     }
@@ -310,6 +318,24 @@ static void fakes_are_neither_opened_nor_written(void **state) {
   assert_true(n >= 3); /* the others are in a namespace, which some systems forbid */
 }
 
+static void large_answers_are_not_read(void **state) {
+  child c = start();
+  lh_tracked *t;
+  lh_profile *profile;
+  lh_error error;
+  (void)state;
+  assert_int_equal(lh_tracked_open((uint64_t)c.id, &t, NULL), 0);
+  assert_int_equal(lh_tracked_ask(t, NULL), 0);
+  (void)order(&c, 'l');
+  expect(lh_tracked_look(t, &profile, &error), LH_EIO, &error,
+         "process %d answers with more than 64.0 MB, which is not read: "
+         "heap.track{file = \"run.prof\", aggregate = true} writes the same into a file",
+         c.id);
+  assert_null(profile);
+  lh_tracked_close(t);
+  stop(&c, true);
+}
+
 static int asked_fd;
 
 /* The profile is a true one, the request is `asked_fd`'s kind. */
@@ -424,6 +450,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_process_is_asked_and_answers),
       cmocka_unit_test(fakes_are_neither_opened_nor_written),
+      cmocka_unit_test(large_answers_are_not_read),
       cmocka_unit_test(a_fake_request_is_refused),
       cmocka_unit_test(what_is_not_there_is_told),
       cmocka_unit_test(another_user_is_refused),
