@@ -57,9 +57,27 @@ static bool is_of_target(state_writer *s, const void *at, uint64_t bytes) {
 }
 
 static bool has_table_of_target(state_writer *s, const raw_table *t) {
+  enum { MOST_LOG2 = 40 }; /* the size of more slots could wrap around */
+  if (!is_of_target(s, t, sizeof *t) || t->log2_slots > MOST_LOG2) return false;
   uint64_t n = raw_array_slots(&s->state.layout, t);
-  return is_of_target(s, t, sizeof *t) && is_of_target(s, t->array, n * sizeof *t->array) &&
+  return is_of_target(s, t->array, n * sizeof *t->array) &&
          is_of_target(s, t->slots, raw_hash_slots(t) * sizeof *t->slots);
+}
+
+/* A length near 2^64 makes a small size: the text behind it, or the name of a mark, would be read
+** beyond what is checked. */
+static bool has_bounded_length(const state_writer *s, const raw_object *object) {
+  if (object->type == RAW_LONG_STRING)
+    return ((const raw_string *)object)->long_length <= s->consistency.most_bytes;
+  return object->type != RAW_USERDATA ||
+         ((const raw_userdata *)object)->length <= s->consistency.most_bytes;
+}
+
+/* marks.c writes into luaheap's userdata, which a forged registry may have anywhere. */
+static bool has_own_of_target(state_writer *s, uint64_t most_bytes) {
+  const raw_userdata *ours = s->state.ours;
+  return !ours || (ours->length <= most_bytes &&
+                   is_of_target(s, ours, raw_content_offset(ours) + ours->length));
 }
 
 /* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
@@ -83,7 +101,7 @@ static int see_state(state_writer *s, lh_error *error) {
   if (!has_table_of_target(s, (const raw_table *)registry->as.object))
     return lh_fail_amid_change(error);
   lh_find_own(&s->state);
-  return LH_OK;
+  return has_own_of_target(s, seen.gc_bytes) ? LH_OK : lh_fail_amid_change(error);
 }
 
 /* Before abort() for an uncaught error Lua leaves all calls: only the message is on the stack. */
@@ -260,13 +278,20 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 
+/* lh_is_consistent writes into a thread: so the thread must be the target's before. */
+static bool is_sound(state_writer *s, const raw_object *object, uint64_t bytes) {
+  uint64_t of_thread = s->state.layout.base_call + sizeof(raw_call);
+  if (object->type == RAW_THREAD && !is_of_target(s, object, of_thread)) return false;
+  return has_bounded_length(s, object) && lh_is_consistent(&s->consistency, object) &&
+         is_whole_of_target(s, object, bytes);
+}
+
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   state_writer *s = writer_of(walk);
   if (bytes > s->consistency.most_bytes || walk->object_bytes > s->consistency.most_bytes - bytes)
     return false;
   if (!may_be_written(s, walk, object, bytes)) return false;
-  if (!lh_is_consistent(&s->consistency, object) || !is_whole_of_target(s, object, bytes))
-    return false;
+  if (!is_sound(s, object, bytes)) return false;
   if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
   }

@@ -480,13 +480,43 @@ static void test_not_mirrored(void **unused) {
   lua_close(L);
 }
 
+/* The name of a forged mark is longer than its userdata, whose length is near 2^64. The collector's
+** count is forged, too: else the heap would be refused for its sum. */
+static void test_length_wraps_around(void **unused) {
+  enum { BYTES = 64, LONG_NAME = 60000 };
+  (void)unused;
+  lua_State *L = own_new_heap();
+  lh_mirrored m = in_call();
+  lh_outside_request request = {.path = "a"};
+  lh_own_content *content = lua_newuserdatauv(L, BYTES, 0);
+  raw_userdata *u = (raw_userdata *)(void *)((char *)content - offsetof(raw_userdata, gclist));
+  lua_setglobal(L, "u");
+  memset(content, 0, BYTES);
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
+  remove_files();
+  *content = (lh_own_content){
+      .magic = LH_OWN_MAGIC, .serial = 1, .kind = LH_MARK_BY_MARK, .name_length = LONG_NAME};
+  u->length = (uint64_t)-16;
+  char *global = (char *)(uintptr_t)RAW_FIELD(L, RAW_THREAD_GLOBAL, const char *);
+  *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) -= BYTES + 16;
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+  u->length = BYTES;
+  *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) += BYTES + 16;
+  lua_close(L);
+  remove_files();
+}
+
 /* ==================================================================================== */
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_attached),    cmocka_unit_test(test_not_attached),
-      cmocka_unit_test(test_after),       cmocka_unit_test(test_after_inside),
-      cmocka_unit_test(test_threads),     cmocka_unit_test(test_running_function),
-      cmocka_unit_test(test_extra_space), cmocka_unit_test(test_not_mirrored)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_attached),
+                                     cmocka_unit_test(test_not_attached),
+                                     cmocka_unit_test(test_after),
+                                     cmocka_unit_test(test_after_inside),
+                                     cmocka_unit_test(test_threads),
+                                     cmocka_unit_test(test_running_function),
+                                     cmocka_unit_test(test_extra_space),
+                                     cmocka_unit_test(test_not_mirrored),
+                                     cmocka_unit_test(test_length_wraps_around)};
   return folder_run(tests);
 }
