@@ -29,6 +29,12 @@ int lh_fail_with(lh_error *error, int code, int os_errno, uint64_t offset, const
 #define lh_fail_at(error, offset, ...) lh_fail_with(error, LH_EDAMAGED, 0, offset, __VA_ARGS__)
 int lh_fail_memory(lh_error *error, const char *doing);
 
+/* Nobody can cancel the thread (pthread_cancel) between the two, which nest. Our work takes place
+** where memory is asked for: there a thread of the host would leave a Lua state amid a change.
+** Async-signal-safe in glibc and musl. In quiet_io.c. */
+int lh_hold_cancel(void);
+void lh_release_cancel(int before);
+
 /* Memory for n elements of `size` bytes; NULL: out of memory, or the size overflows. */
 void *lh_alloc(size_t n, size_t size);
 void *lh_alloc_zeroed(size_t n, size_t size);

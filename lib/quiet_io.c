@@ -8,6 +8,8 @@
 ** The system gives a new descriptor the lowest free number. If the host has closed stdin, stdout or
 ** stderr, that is 0, 1 or 2, and the host's output would go into our file. A daemon also closes
 ** these three and expects to get them back in order. So our descriptors never keep these numbers.
+**
+** Most system calls are cancellation points. So a thread cannot be cancelled while we work in it.
 */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base.h"
 #include "luaheap_take.h"
 
 /* The thread's mask, and the signals that were pending before the write. */
@@ -63,4 +66,14 @@ int lh_move_descriptor_up(int fd) {
   (void)close(fd);
   errno = os_errno;
   return moved;
+}
+
+int lh_hold_cancel(void) {
+  int before;
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+  return before;
+}
+
+void lh_release_cancel(int before) {
+  (void)pthread_setcancelstate(before, &before);
 }

@@ -92,7 +92,9 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
   lh_taken ignored;
   taking *t = lh_alloc_pages(sizeof *t);
   if (!t) return lh_fail_memory(error, "taking a snapshot");
+  int before = lh_hold_cancel();
   int rc = take_file(L, path, options, t, taken ? taken : &ignored, error);
+  lh_release_cancel(before);
   lh_free_pages(t, sizeof *t);
   return rc;
 }

@@ -106,9 +106,9 @@ static void look_at_wait(lh_watcher *w) {
 }
 
 static void look_whether_due(lh_watcher *w, uint64_t bytes) {
-  int os_errno = errno;
   w->room_bytes = w->on ? LOOK_BYTES : INT64_MAX;
   if (!w->on || w->busy) return;
+  int os_errno = errno, before = lh_hold_cancel();
   note_owner(w);
   look_at_time(w);
   look_at_size(w, bytes);
@@ -117,6 +117,7 @@ static void look_whether_due(lh_watcher *w, uint64_t bytes) {
     lh_arm_again(w);
     w->room_bytes = 0;
   }
+  lh_release_cancel(before);
   errno = os_errno;
 }
 

@@ -101,12 +101,13 @@ static bool take_tick(const siginfo_t *info, pthread_t self) {
 }
 
 static void on_signal(int number, siginfo_t *info, void *context) {
-  int os_errno = errno;
+  int os_errno = errno, before = lh_hold_cancel();
   pthread_t self = pthread_self();
   (void)atomic_fetch_add(&watchers.readers, 1);
   bool is_new = !take_tick(info, self) && !take_forwarded(number, self);
   if (is_new) request(number, self);
   (void)atomic_fetch_sub(&watchers.readers, 1); /* the host's handler may never return */
+  lh_release_cancel(before);
   errno = os_errno;
   const struct sigaction *earlier = &watchers.signals[number].earlier;
   if (!is_new) return;

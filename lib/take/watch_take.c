@@ -162,6 +162,7 @@ static void take_watched(lh_watcher *w, lua_State *L, bool background, bool or_d
 }
 
 void lh_watch_serve(lh_watcher *w, lua_State *L, unsigned wanted, bool background) {
+  int before = lh_hold_cancel();
   lh_watch_reap(w);
   if (wanted & LH_WANT_MEMORY) {
     w->memory_taken = true;
@@ -174,4 +175,5 @@ void lh_watch_serve(lh_watcher *w, lua_State *L, unsigned wanted, bool backgroun
     (void)lh_mark_period(L, &thinned, NULL);
     if (thinned) w->options.mark_seconds *= 2;
   }
+  lh_release_cancel(before);
 }

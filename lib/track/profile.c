@@ -302,13 +302,14 @@ static void tick(lh_profile_out *out) {
 }
 
 uint8_t *lh_profile_make_room(lh_profile_out *out, lh_stack_id stack) {
-  int os_errno = errno; /* allocations keep the program's errno */
+  int os_errno = errno, before = lh_hold_cancel(); /* allocations keep the program's errno */
   if (out->to.at >= out->stop) tick(out);
   if (stack > out->n_stacks) {
     define_new(out);
     (void)lh_profile_blocks_room(&out->to, LH_LONGEST_EVENT + TIME_BYTES);
   }
   set_stop(out);
+  lh_release_cancel(before);
   errno = os_errno;
   return out->to.at;
 }
@@ -330,12 +331,14 @@ void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
     errno = os_errno;
     return;
   }
+  int before = lh_hold_cancel();
   if (is_asked) lh_live_publish(out->live, out, out->other_buffer);
   if (is_due) {
     out->flushed_ns = now_ns;
     out->trouble.code = LH_OK; /* the new file has everything that the last one lacked */
     (void)rewrite(out, false, &out->trouble);
   }
+  lh_release_cancel(before);
   errno = os_errno;
 }
 
@@ -433,8 +436,10 @@ static int end_events(lh_profile_out *out, lh_error *error) {
 int lh_profile_end(lh_profile_out *out, lh_error *error) {
   int code = LH_OK;
   if (!out) return code;
+  int before = lh_hold_cancel();
   if (out->file && !is_forked(out))
     code = out->has_events ? end_events(out, error) : rewrite(out, true, error);
   free_out(out);
+  lh_release_cancel(before);
   return code;
 }

@@ -7,6 +7,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -262,6 +263,47 @@ static void tells_that_it_waits(void **state) {
   host_end(&h);
 }
 
+/* ==== Threads that are cancelled ==================================================== */
+
+typedef struct cancelled {
+  host h;
+  bool is_over;
+} cancelled;
+
+/* What it runs has no cancellation point. */
+static void *work_cancelled(void *data) {
+  cancelled *c = data;
+  (void)pthread_cancel(pthread_self());
+  host_run(&c->h,
+           "local stop = os.clock() + 0.2 "
+           "while os.clock() < stop do local t = {} for i = 1, 2000 do t[i] = {i} end end");
+  c->is_over = true;
+  pthread_testcancel();
+  return NULL;
+}
+
+/* Else the thread would leave Lua in the middle of an allocation, and its clean-up would close the
+** state. */
+static void is_cancelled_at_its_own_points(void **state) {
+  (void)state;
+  for (int mode = 0; mode < 3; mode++) {
+    cancelled c = {.is_over = false};
+    pthread_t thread;
+    void *result;
+    host_begin(&c.h);
+    if (mode == 2)
+      assert_int_equal(lh_track(c.h.L, &(lh_track_options){.file = "cancelled.prof"}, NULL), LH_OK);
+    host_watch(&c.h, (lh_watch_options){.every_seconds = 0.01, .background = mode > 0});
+    assert_int_equal(pthread_create(&thread, NULL, work_cancelled, &c), 0);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_true(c.is_over);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_true(c.h.written > 0);
+    host_end(&c.h);
+  }
+  (void)unlink("cancelled.prof");
+}
+
 /* ==== Children, and several states ================================================== */
 
 /* Into a FIFO, which it opens itself: a child has nothing of the host's open. */
@@ -350,6 +392,7 @@ int main(void) {
       cmocka_unit_test(answers_where_it_also_takes_no_memory),
       cmocka_unit_test(leaves_the_hooks_of_all_threads),
       cmocka_unit_test(is_whole_where_the_host_exits_outside_of_lua),
+      cmocka_unit_test(is_cancelled_at_its_own_points),
       cmocka_unit_test(is_told_by_the_child),
       cmocka_unit_test(are_named_by_tag_and_id),
       cmocka_unit_test(writes_no_file_of_an_idle_state),
