@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -101,6 +102,19 @@ static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_chil
   _exit(0);
 }
 
+/* After unshare(CLONE_NEWPID) the next child is the first process of a namespace, in which no other
+** process can be made when it has ended. The host needs that place for a child of its own. The link
+** of such a namespace cannot be read before it has a process; Linux before 4.12 has no link. */
+static bool has_children_elsewhere(void) {
+  static const char of_children[] = "/proc/self/ns/pid_for_children";
+  char own[64], theirs[64];
+  struct stat status;
+  if (lstat(of_children, &status) < 0) return false;
+  ssize_t n = readlink("/proc/self/ns/pid", own, sizeof own);
+  return n > 0 &&
+         (readlink(of_children, theirs, sizeof theirs) != n || memcmp(own, theirs, (size_t)n) != 0);
+}
+
 /* Returns the child's pid, or -1 and errno. All signals are blocked in the child: a handler of the
 ** host must not run twice. */
 static pid_t fork_child(lh_shot *shot, lh_file *file, const lh_child *child, report *shared) {
@@ -146,6 +160,10 @@ static int fork_for_job(lua_State *L, const char *path, const lh_take_options *o
   if (rc == LH_OK) rc = lh_shot_prepare(L, path, lh_file_write, &job->file, options, shot, error);
   if (rc == LH_OK && !lh_shot_may_fit(shot, &job->file))
     rc = lh_file_fail(&job->file.failure, path, error);
+  if (rc == LH_OK && (child->cannot_fork = has_children_elsewhere()))
+    rc = lh_fail(error, LH_EIO,
+                 "cannot fork for a background snapshot: the program's children have a process "
+                 "namespace of their own, which the first of them begins");
   if (rc == LH_OK) {
     job->pid = fork_child(shot, &job->file, child, job->shared);
     child->cannot_fork = job->pid < 0;

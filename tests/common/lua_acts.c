@@ -9,6 +9,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <lua.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,6 +104,13 @@ static int take_signal_stack(lua_State *L) {
   return 0;
 }
 
+/* unshare(): the next child is the first process of a namespace. Nothing happens without rights. */
+static int unshare_children(lua_State *L) {
+  (void)L;
+  (void)unshare(CLONE_NEWPID);
+  return 0;
+}
+
 static const struct {
   const char *name;
   int number;
@@ -169,6 +177,7 @@ int luaopen_lua_acts(lua_State *L) {
                                        {"fork", fork_host},
                                        {"refused", refused_calls},
                                        {"refuse", refuse},
+                                       {"unshare", unshare_children},
                                        {"take_signal_stack", take_signal_stack},
                                        {NULL, NULL}};
   luaL_newlib(L, functions);

@@ -182,6 +182,9 @@ local acts = {
   ["waits for children in a handler"] = {"sum\t6893\n", middle = "acts.reap_in_handler()"},
   ["becomes another program"] = {"replaced\nstatus 5\n", cuts = true,
     middle = [[acts.execute("sh", "-c", "echo replaced; exit 5")]]},
+  ["makes the first process of a namespace"] = {"child\t7\n",
+    middle = [[acts.unshare() work()
+      local status = acts.fork() if status > 0 then print("child", status) end]]},
   ["forks, and both go on"] = {"child\t7\n",
     middle = [[local status = acts.fork() if status > 0 then print("child", status) end]]},
 }
