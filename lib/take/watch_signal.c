@@ -12,8 +12,9 @@
 ** again; nor does it get ticks (watch_hook.c), for which SIGURG is caught too.
 **
 ** When a signal's last watcher stops, the earlier action is put back. If that is a default action
-** that ends or stops the process, the signal is ignored instead: its sender does not know that
-** nobody watches any more, most often because the program is ending.
+** that ends or stops the process, a handler that does nothing takes its place: the signal's sender
+** does not know that nobody watches any more, most often because the program is ending. Programs
+** that the host starts would inherit SIG_IGN, but no handler.
 */
 #include <sched.h>
 #include <sys/syscall.h>
@@ -150,6 +151,10 @@ static int catch_one(int number, lh_error *error) {
   return LH_OK;
 }
 
+static void do_nothing(int number) {
+  (void)number;
+}
+
 static bool is_our_handler(int number) {
   struct sigaction current;
   return sigaction(number, NULL, &current) == 0 && current.sa_flags & SA_SIGINFO &&
@@ -163,7 +168,8 @@ static bool is_harmless(int number) {
 static void release_signal(int number) {
   if (--watchers.signals[number].users > 0 || !is_our_handler(number)) return;
   struct sigaction *earlier = &watchers.signals[number].earlier;
-  if (earlier->sa_handler == SIG_DFL && !is_harmless(number)) earlier->sa_handler = SIG_IGN;
+  if (earlier->sa_handler == SIG_DFL && !is_harmless(number))
+    *earlier = (struct sigaction){.sa_handler = do_nothing, .sa_flags = SA_RESTART | SA_ONSTACK};
   (void)sigaction(number, earlier, NULL);
   watchers.signals[number].caught = false;
 }
