@@ -129,9 +129,11 @@ static bool may_be_caught(int number) {
   return number > 0 && number < SIGNALS;
 }
 
-/* The signal is still caught if a handler in front of ours kept us from releasing it. */
+/* The signal is still caught if a handler in front of ours kept us from releasing it. An earlier
+** handler runs within ours: so ours has its flags. The alternate stack may be too small for it. */
 static int catch_one(int number, lh_error *error) {
-  struct sigaction ours = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+  enum { AS_EARLIER = SA_RESTART | SA_NODEFER | SA_ONSTACK };
+  struct sigaction ours = {.sa_flags = SA_SIGINFO};
   if (!may_be_caught(number))
     return lh_fail(error, LH_EARGUMENT, "signal %s cannot be used to ask for snapshots",
                    lh_text_of_signal(number).text);
@@ -140,7 +142,7 @@ static int catch_one(int number, lh_error *error) {
   struct sigaction *earlier = &watchers.signals[number].earlier;
   bool caught = sigaction(number, NULL, earlier) == 0;
   bool is_new = earlier->sa_handler == SIG_DFL || earlier->sa_handler == SIG_IGN;
-  ours.sa_flags |= is_new ? SA_RESTART : earlier->sa_flags & (SA_RESTART | SA_NODEFER);
+  ours.sa_flags |= is_new ? SA_RESTART | SA_ONSTACK : earlier->sa_flags & AS_EARLIER;
   ours.sa_mask = earlier->sa_mask;
   ours.sa_sigaction = on_signal;
   if (!caught || sigaction(number, &ours, NULL) < 0) {

@@ -142,6 +142,36 @@ static void calls_the_handler_that_was_there_and_puts_it_back(void **state) {
   }
 }
 
+static unsigned char alternate[1 << 16];
+static bool ran_on_alternate;
+
+static void note_stack(int number) {
+  const unsigned char *at = __builtin_frame_address(0);
+  (void)number;
+  ran_on_alternate = at >= alternate && at < alternate + sizeof alternate;
+}
+
+/* It may need more of a stack than the alternate one has. */
+static void leaves_the_earlier_handler_on_its_stack(void **state) {
+  (void)state;
+  const stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
+  stack_t stack_before;
+  assert_int_equal(sigaltstack(&stack, &stack_before), 0);
+  for (int on_alternate = 0; on_alternate < 2; on_alternate++) {
+    host h;
+    struct sigaction before,
+        earlier = {.sa_handler = note_stack, .sa_flags = on_alternate ? SA_ONSTACK : 0};
+    assert_int_equal(sigaction(SIGUSR2, &earlier, &before), 0);
+    host_begin_watched(&h);
+    ran_on_alternate = !on_alternate;
+    host_run(&h, "ask() assert(written() == 1)");
+    assert_int_equal(ran_on_alternate, on_alternate);
+    host_end(&h);
+    assert_int_equal(sigaction(SIGUSR2, &before, NULL), 0);
+  }
+  assert_int_equal(sigaltstack(&stack_before, NULL), 0);
+}
+
 static void expect_action(int number, void (*handler)(int)) {
   struct sigaction now;
   assert_int_equal(sigaction(number, NULL, &now), 0);
@@ -434,6 +464,7 @@ int main(void) {
       cmocka_unit_test(sends_a_signal_on_to_the_thread_that_runs_lua),
       cmocka_unit_test(takes_each_state_in_its_own_thread),
       cmocka_unit_test(calls_the_handler_that_was_there_and_puts_it_back),
+      cmocka_unit_test(leaves_the_earlier_handler_on_its_stack),
       cmocka_unit_test(survives_a_signal_that_comes_too_late),
       cmocka_unit_test(tells_that_the_program_has_taken_the_signal),
       cmocka_unit_test(lives_behind_a_handler_of_the_program),
