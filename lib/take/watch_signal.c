@@ -142,6 +142,13 @@ static int catch_one(int number, lh_error *error) {
   struct sigaction *earlier = &watchers.signals[number].earlier;
   bool caught = sigaction(number, NULL, earlier) == 0;
   bool is_new = earlier->sa_handler == SIG_DFL || earlier->sa_handler == SIG_IGN;
+  if (caught && !is_new && earlier->sa_flags & (int)SA_RESETHAND) {
+    watchers.signals[number].users--;
+    return lh_fail(error, LH_EARGUMENT,
+                   "signal %s cannot be used: the program handles it once, and then its default "
+                   "action comes (SA_RESETHAND); choose another signal",
+                   lh_text_of_signal(number).text);
+  }
   ours.sa_flags |= is_new ? SA_RESTART | SA_ONSTACK : earlier->sa_flags & AS_EARLIER;
   ours.sa_mask = earlier->sa_mask;
   ours.sa_sigaction = on_signal;

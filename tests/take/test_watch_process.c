@@ -172,6 +172,23 @@ static void leaves_the_earlier_handler_on_its_stack(void **state) {
   assert_int_equal(sigaltstack(&stack_before, NULL), 0);
 }
 
+/* The next one is to have the default action. */
+static void leaves_a_handler_that_is_called_once(void **state) {
+  (void)state;
+  host h;
+  lh_error error;
+  struct sigaction before, earlier = {.sa_handler = note_stack, .sa_flags = (int)SA_RESETHAND};
+  const lh_watch_options options = {.signal_number = SIGUSR2, .report = host_report};
+  assert_int_equal(sigaction(SIGUSR2, &earlier, &before), 0);
+  host_begin(&h);
+  assert_int_equal(lh_watch(h.L, &options, &error), LH_EARGUMENT);
+  assert_non_null(strstr(error.message, "SA_RESETHAND"));
+  (void)raise(SIGUSR2);
+  host_end(&h);
+  assert_int_equal(sigaction(SIGUSR2, &before, &earlier), 0);
+  assert_ptr_equal(earlier.sa_handler, SIG_DFL);
+}
+
 static void expect_action(int number, void (*handler)(int)) {
   struct sigaction now;
   assert_int_equal(sigaction(number, NULL, &now), 0);
@@ -465,6 +482,7 @@ int main(void) {
       cmocka_unit_test(takes_each_state_in_its_own_thread),
       cmocka_unit_test(calls_the_handler_that_was_there_and_puts_it_back),
       cmocka_unit_test(leaves_the_earlier_handler_on_its_stack),
+      cmocka_unit_test(leaves_a_handler_that_is_called_once),
       cmocka_unit_test(survives_a_signal_that_comes_too_late),
       cmocka_unit_test(tells_that_the_program_has_taken_the_signal),
       cmocka_unit_test(lives_behind_a_handler_of_the_program),
