@@ -182,10 +182,12 @@ static bool write_message(const char *log, const message *m) {
 static atomic_ulong n_lost;
 
 void hl_log(const char *log, const char *const parts[], int n) {
-  int os_errno = errno;
+  int os_errno = errno, before;
   if (strcmp(log, "quiet") == 0) return;
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
   const message m = {parts, n, atomic_exchange(&n_lost, 0)};
   if (!write_message(log, &m)) (void)atomic_fetch_add(&n_lost, m.lost + 1);
+  (void)pthread_setcancelstate(before, &before);
   errno = os_errno;
 }
 

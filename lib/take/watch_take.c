@@ -73,6 +73,7 @@ void lh_watch_reap(lh_watcher *w) {
 }
 
 void lh_watch_leave_jobs(lh_watcher *w) {
+  int before = lh_hold_cancel();
   lh_watch_reap(w);
   for (size_t i = 0; i < LH_MOST_JOBS; i++) {
     lh_error error;
@@ -82,6 +83,7 @@ void lh_watch_leave_jobs(lh_watcher *w) {
     report_file(w, lh_job_path(w->jobs[i]), NULL, &error);
     forget_job(w, i);
   }
+  lh_release_cancel(before);
 }
 
 static int start_in_background(lh_watcher *w, lua_State *L, bool *cannot_fork, lh_error *error) {
