@@ -1,5 +1,5 @@
 /*
-** cgroups.c - how much memory cgroups leave to this process, and whether a process is frozen.
+** cgroups.c - how much memory cgroups leave to a process, and whether a process is frozen.
 **
 ** No request of a tracer reaches a frozen process. Cached pages of files count as free memory,
 ** because the kernel drops them when it needs memory.
@@ -133,6 +133,14 @@ lh_room lh_find_room(const char *root) {
   (void)snprintf(path, sizeof path, "%s/proc/meminfo", root);
   if (read_number(path, "MemAvailable:", &kib)) room.bytes = kib * 1024;
   (void)visit_cgroups(root, "self", limit_room, &room);
+  return room;
+}
+
+lh_room lh_find_room_of(const char *root, int64_t process_id) {
+  char number[24];
+  lh_room room = {.bytes = UINT64_MAX};
+  (void)snprintf(number, sizeof number, "%" PRId64, process_id);
+  (void)visit_cgroups(root, number, limit_room, &room);
   return room;
 }
 

@@ -146,12 +146,27 @@ static bool has_children_elsewhere(pid_t process) {
          (n > 0 && memcmp(own, children, (size_t)n) != 0);
 }
 
+/* A frozen copy takes memory of the process's cgroups: page tables, and each page that the process
+** writes meanwhile. If it is not there, the kernel kills the copy first, but then systemd may stop
+** the service, and some cgroups are killed as a whole (memory.oom.group). */
+static bool has_room_for_copy(int64_t process_id) {
+  enum { PART = 8, LEAST_BYTES = 4 << 20 };
+  char text[128], *end;
+  uint64_t resident = 0;
+  if (lh_process_text(process_id, "statm", text, sizeof text) > 0) {
+    (void)strtoull(text, &end, 10);
+    resident = strtoull(end, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
+  }
+  return lh_find_room_of("", process_id).bytes >= resident / PART + LEAST_BYTES;
+}
+
 /* Why the process cannot be made to fork; NULL: it can. Called while the process runs. */
 static const char *find_hindrance(lh_freeze *s) {
   pid_t process = (pid_t)s->target->process_id;
   if (!LH_CAN_INJECT) return "only known for x86-64";
   if (lh_visit_threads(process, has_no_filter, NULL) == 0) return "a seccomp filter";
   if (has_children_elsewhere(process)) return "its children have a namespace of their own";
+  if (!has_room_for_copy(process)) return "the limit of its cgroup leaves too little memory";
   s->guarded->room = lh_inject_find_room(s->target);
   return s->guarded->room ? NULL : "no room for an instruction";
 }

@@ -181,6 +181,9 @@ typedef struct lh_room {
 /* Memory that this process may still use. `root` is before /proc and /sys, "" but in tests. */
 lh_room lh_find_room(const char *root);
 
+/* Memory that the cgroups of another process leave to it; UINT64_MAX: no limit. */
+lh_room lh_find_room_of(const char *root, int64_t process_id);
+
 /* ==== Stillness =================================================================== */
 
 /* A process, or a frozen copy of one, that does not change. */

@@ -83,6 +83,21 @@ static void test_of_cgroups(void **state) {
   remove_machine();
 }
 
+/* Not the machine's, and not this process's. */
+static void test_of_another_process(void **state) {
+  (void)state;
+  put_file("/proc/meminfo", "MemAvailable:    5 kB\n");
+  put_file("/proc/self/cgroup", "0::/a\n");
+  put_file("/proc/4711/cgroup", "0::/b\n");
+  put_file(V2 "/a/memory.max", "1\n");
+  put_file(V2 "/a/memory.current", "1\n");
+  assert_true(lh_find_room_of(MACHINE, 4711).bytes == UINT64_MAX);
+  put_file(V2 "/b/memory.max", "4000000\n");
+  put_file(V2 "/b/memory.current", "3000000\n");
+  assert_int_equal(lh_find_room_of(MACHINE, 4711).bytes, 1000000);
+  remove_machine();
+}
+
 #define V1 "/sys/fs/cgroup/memory"
 static void test_of_the_first_version(void **state) {
   (void)state;
@@ -159,9 +174,8 @@ static void test_a_copy_that_is_too_big(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_of_the_machine),
-      cmocka_unit_test(test_of_cgroups),
-      cmocka_unit_test(test_of_the_first_version),
+      cmocka_unit_test(test_of_the_machine),         cmocka_unit_test(test_of_cgroups),
+      cmocka_unit_test(test_of_another_process),     cmocka_unit_test(test_of_the_first_version),
       cmocka_unit_test(test_a_copy_that_is_too_big),
   };
   return folder_run(tests);
