@@ -181,8 +181,10 @@ int lh_start_child(lua_State *L, const char *path, const lh_take_options *option
                    lh_job **out, lh_error *error) {
   int before = lh_hold_cancel(), rc = new_job(out, error);
   lh_shot *shot = rc == LH_OK ? lh_alloc_pages(sizeof *shot) : NULL; /* see take.c */
-  if (rc == LH_OK && !shot) rc = lh_fail_memory(error, "starting a background snapshot");
-  if (rc == LH_OK) rc = fork_for_job(L, path, options, child, *out, shot, error);
+  if (shot)
+    rc = fork_for_job(L, path, options, child, *out, shot, error);
+  else if (rc == LH_OK)
+    rc = lh_fail_memory(error, "starting a background snapshot");
   lh_free_pages(shot, sizeof *shot);
   if (rc != LH_OK) {
     lh_job_free(*out);
