@@ -45,8 +45,9 @@ typedef struct lh_diff_group {
   uint32_t printed_at, printed_class;    /* identity of the fingerprint; UINT32_MAX: several */
 } lh_diff_group;
 
-/* A container older than a that grew from a to b and from b to c. The entries of a table count,
-** without those of weak tables that the collector will remove. */
+/* A container older than a that grew from a to b and from b to c, or a string in a field of one, if
+** ever longer strings replace it. The entries of a table count, without those of weak tables that
+** the collector will remove. */
 typedef struct lh_grown {
   lh_id id; /* in c */
   uint32_t class_index;

@@ -7,6 +7,7 @@
 **     shared_holders.c     holders that share new objects
 **     allocation_counts.c  objects allocated at the sites of new objects
 **     grown.c              containers
+**     grown_strings.c      strings that are replaced by longer ones
 **     changes.c            classes
 **     strings.c            strings by content
 **     diff.c               the whole diff
@@ -165,6 +166,10 @@ typedef struct lh_three {
 } lh_three;
 
 int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error);
+
+/* grown_strings.c: appends to `grown` the strings that replaced shorter ones, whose array has room
+** for *capacity. False: out of memory. O(c, and edges of their holders). */
+bool lh_add_grown_strings(lh_three *three, lh_diff *diff, size_t *capacity);
 
 /* changes.c: sets `classes`, and gone_* if `same_state`. b may be NULL. */
 int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,

@@ -1,5 +1,6 @@
 /*
 ** grown.c - Finds containers that grew: leaks without new objects, such as an array of numbers.
+** Strings that grow in them: grown_strings.c.
 */
 #include "compare.h"
 #include "graph/graph.h"
@@ -146,6 +147,36 @@ static bool describe_grown(const lh_snapshot *c, lh_diff *diff) {
   return ok;
 }
 
+/* Drops strings whose place grew by less than a thousandth of the heap. */
+static bool drop_small_strings(const lh_snapshot *c, lh_diff *diff) {
+  enum { THOUSANDTH = 1000 };
+  lh_map number_of = {0};
+  size_t n = diff->n_grown;
+  uint64_t *grew = lh_alloc_zeroed(n + 1, sizeof *grew); /* by number of the place */
+  lh_reach reach;
+  bool ok = grew != NULL;
+  lh_reach_totals(c, &reach);
+  for (size_t i = 0; ok && i < n; i++) {
+    uint32_t number = lh_map_number(&number_of, diff->grown[i].at);
+    ok = number != LH_NO_NUMBER;
+    if (ok) grew[number] += lh_grown_by(diff->grown[i].shallow_bytes);
+  }
+  if (ok) diff->n_grown = 0;
+  for (size_t i = 0; ok && i < n; i++) {
+    lh_grown grown = diff->grown[i];
+    bool is_small = grew[lh_map_get(&number_of, grown.at)] < reach.reachable_bytes / THOUSANDTH;
+    if (is_small && lh_type_of(c, grown.id) == LH_TYPE_STRING) {
+      lh_free((void *)grown.held_by);
+      lh_free((void *)grown.place);
+      continue;
+    }
+    diff->grown[diff->n_grown++] = grown;
+  }
+  lh_map_free(&number_of);
+  lh_free(grew);
+  return ok;
+}
+
 int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error) {
   size_t capacity = 0;
   lh_grown grown;
@@ -158,7 +189,9 @@ int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error) {
       return lh_fail_memory(error, "listing containers");
     diff->grown[diff->n_grown++] = grown;
   }
-  if (!describe_grown(three->c, diff))
+  if (!lh_add_grown_strings(three, diff, &capacity))
+    return lh_fail_memory(error, "looking for strings that grow");
+  if (!describe_grown(three->c, diff) || !drop_small_strings(three->c, diff))
     return lh_fail_memory(error, "telling who holds the containers");
   if (diff->n_grown > 1) qsort(diff->grown, diff->n_grown, sizeof grown, compare_grown);
   return 0;

@@ -123,7 +123,10 @@ static const lh_table diff_answer = LH_TABLE_OF(
             LH_LIMITED),
     LH_COUNT("total_grown", NULL, new.containers, "how many there are, listed or not"),
     LH_ROWS("grown", diff.grown, new.containers, &lh_grown_table,
-            "the containers that grew; of three snapshots", LH_LIMITED),
+            "the containers that grew, and the strings that were replaced by ever longer ones; of "
+            "three "
+            "snapshots",
+            LH_LIMITED),
     LH_COUNT("total_classes", NULL, diff.n_classes, "how many there are, listed or not"),
     LH_ROWS("classes", diff.classes, diff.n_classes, &lh_class_change_table,
             "the change of each class, of two snapshots", LH_LIMITED),
@@ -157,10 +160,15 @@ static const char *when_words(lh_report *report) {
 }
 
 static const char *grown_words(const lh_printer *t, const lh_diff_sums *new) {
-  uint64_t n = new->containers;
-  const char *what = n == 0 ? ""
-                            : lh_words(t->report, "; %s ",
-                                       lh_count_of(n, "older container", "older containers").text);
+  uint64_t n = new->containers, n_older = n - new->strings;
+  const char *what =
+      n == 0
+          ? ""
+          : lh_words(
+                t->report, "; %s%s%s ",
+                n_older > 0 ? lh_count_of(n_older, "older container", "older containers").text : "",
+                n_older > 0 && new->strings > 0 ? " and " : "",
+                new->strings > 0 ? lh_count_of(new->strings, "string", "strings").text : "");
   if (new->grown_bytes > 0)
     return lh_words(t->report, "%sgrew by %s", what, lh_format_size(t, new->grown_bytes).text);
   return n == 0 ? ""
@@ -391,7 +399,7 @@ static void split_groups(lh_diff_found *f, const lh_request *request) {
 }
 
 /* The containers that are not known keep their order. */
-static void split_grown(lh_diff_found *f, const lh_request *request) {
+static void split_grown(lh_diff_found *f, const lh_snapshot *c, const lh_request *request) {
   lh_diff *d = &f->diff;
   for (size_t i = 0; i < d->n_grown; i++) {
     lh_grown grown = d->grown[i];
@@ -403,6 +411,7 @@ static void split_grown(lh_diff_found *f, const lh_request *request) {
       d->grown[sums->containers] = grown;
     }
     sums->containers++;
+    sums->strings += lh_type_of(c, grown.id) == LH_TYPE_STRING;
   }
 }
 
@@ -417,7 +426,7 @@ static int print_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n
   f->diff = *diff;
   f->n_snapshots = n_snapshots;
   split_groups(f, r);
-  split_grown(f, r);
+  split_grown(f, c, r);
   for (int i = 0; i < 2; i++) {
     f->may_be_newer[i] = diff->possibly_newer[i].objects;
     f->may_be_newer_bytes[i] = diff->possibly_newer[i].bytes;

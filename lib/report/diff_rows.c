@@ -1,6 +1,6 @@
 /*
-** diff_rows.c - rows of a comparison: containers that grew, the change of each class, and which
-** rows are known. Known fingerprints of the release before match, too, for one release.
+** diff_rows.c - rows of a comparison: containers and strings that grew, the change of each class,
+** and which rows are known. Known fingerprints of the release before match, too, for one release.
 **
 ** In text, containers of one class whose paths differ only in folded steps (*) are one row: a leak
 ** in each of a thousand inboxes has one cause.
@@ -25,8 +25,10 @@ static void dash_unless_table(lh_report *report, const void *row, lh_cell *cell)
   cell->as.text = "-";
 }
 
-LH_HEADING_OF(number_heading,
-              ((const lh_diff_found *)report->answer)->is_folded ? "containers" : NULL)
+static const char *number_heading(const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  return !f->is_folded ? NULL : f->new.strings > 0 ? "number" : "containers";
+}
 
 #define ROW place
 static const lh_table place_table =
@@ -86,8 +88,9 @@ static void print_places(lh_printer *t, lh_report *report, const place *places, 
   f->is_folded = false;
   for (size_t i = 0; i < n_told; i++) f->is_folded |= places[i].n > 1;
   for (size_t i = n_told; i < n; i++) n_hidden += places[i].n;
-  lh_say(t, LH_BOLD, "\nContainers older than %s that grew until %s and again until %s",
-         report->names[0], report->names[1], report->names[2]);
+  lh_say(t, LH_BOLD, "\nContainers older than %s%s that grew until %s and again until %s",
+         report->names[0], f->new.strings > 0 ? ", and strings in them," : "", report->names[1],
+         report->names[2]);
   lh_print_rows(t, report, &place_table, places, n_told);
   lh_print_hidden(t, &place_table, n_hidden);
 }

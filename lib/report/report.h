@@ -360,9 +360,10 @@ extern const lh_table lh_suspect_table;
 
 /* ==== Comparisons ==================================================================== */
 
-/* Sums of new objects and of grown containers. */
+/* Sums of new objects, of grown containers and strings. */
 typedef struct lh_diff_sums {
-  uint64_t groups, containers;
+  uint64_t groups, containers; /* containers: with strings that grew */
+  uint64_t strings;
   uint64_t objects, shallow_bytes, retained_bytes;
   uint64_t grown_bytes;
 } lh_diff_sums;

@@ -88,6 +88,60 @@ describe("groups of which there are no more", function()
   end)
 end)
 
+describe("strings that are replaced by longer ones", function()
+  -- The string is a new object each time: no object stays, and no container grows.
+  it("are told with the containers that grew", function()
+    local answer, dir = diff [[
+      log = {buffer = "begin"}
+      function leak()
+        for i = 1, 500 do log.buffer = log.buffer .. "a line of text, number " .. i .. "\n" end
+      end
+    ]]
+    assert.same({}, groups_of(answer))
+    assert.equal(1, #answer.grown)
+    local grown = answer.grown[1]
+    assert.equal("_G.log.buffer", grown.held_by)
+    assert.equal("string", grown.class)
+    assert.is_true(grown.shallow_bytes[1] < 100 and grown.shallow_bytes[2] > 12000 and
+                   grown.shallow_bytes[3] > 2 * grown.shallow_bytes[2] - 100)
+    local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.matches("^Nothing that was allocated between a and b is still alive in c; 1 string grew "
+                   .. "by [%d.]+ KB\n\nContainers older than a, and strings in them, that grew until "
+                   .. "b and again until c\n[^\n]+\n[^\n]+ string  _G%.log%.buffer\n", text)
+  end)
+
+  it("are one row for all fields at one place", function()
+    local answer, dir = diff [[
+      local last = ""
+      function note(more) last = last .. more end
+      rooms = {}
+      for i = 1, 20 do rooms[i] = {id = i, transcript = "room " .. i .. ("-"):rep(40)} end
+      function leak(n)
+        for i = 1, 20 do
+          rooms[i].transcript = rooms[i].transcript .. ("said in " .. n):rep(20 * n)
+        end
+        note(("noted in " .. n):rep(5))
+      end
+    ]]
+    assert.equal(21, #answer.grown)
+    local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.matches("%+[%d.]+ KB +20 [^\n]+ string  _G%.rooms%[%*%]%.transcript\n", text)
+    assert.matches("%+[%d.]+ [^\n]+ string  upvalue last of function note @app.lua:3\n", text)
+  end)
+
+  it("are not other strings in the same field, nor few bytes", function()
+    local answer = diff [[
+      page, few, noise = ("first"):rep(100), ("."):rep(70), {}
+      for i = 1, 2000 do noise[i] = {("noise " .. i):rep(10)} end
+      function leak(n)
+        page = ("page number " .. n):rep(1000 * n)
+        few = few .. "."
+      end
+    ]]
+    assert.same({}, answer.grown)
+  end)
+end)
+
 describe("containers that grew", function()
   it("are told with their entries, even if nothing new is in them", function()
     local answer = diff [[
