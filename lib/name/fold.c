@@ -3,11 +3,13 @@
 **
 ** Numbers and objects as keys become [*], and so do string keys of maps. A link from a class to the
 ** same class stands for any number of links: .next*, (.children[*])*. Two links in turn are .*, as
-** in a binary tree; but a link by name and a link by any key both stay. A step in front with a key
+** in a binary tree; but a link by name and a link by any key both stay. A closure that holds a
+** closure of its class as an upvalue is a link, too: (upvalue previous)*. A step in front with a key
 ** behind also gets a star if the two repeat: a chain of defaults in metatables is
 ** (metatable.__index)*. After 40 pieces the rest is one "...".
 */
 #include "fold.h"
+#include "read/decode.h"
 
 #include <string.h>
 
@@ -297,6 +299,25 @@ static uint32_t step_of(lh_folder *folder, const lh_edge *edge) {
   return *known;
 }
 
+/* Does an upvalue of the closure hold a closure of the same class? Handlers that call the previous
+** one are a chain as tables with .next are. */
+static bool is_chain_of_closures(const lh_folder *folder, const lh_edge *edge) {
+  const lh_snapshot *s = folder->snapshot;
+  lh_id content = lh_content_of_upvalue(s, edge->target);
+  return edge->kind == LH_EDGE_UPVALUE && content != LH_NO_OBJECT &&
+         class_for_folding(s, content) == class_for_folding(s, edge->source) &&
+         class_for_folding(s, content) != UINT32_MAX;
+}
+
+/* The step in front becomes one behind that has a star: "_G.handler(upvalue previous)*". */
+static uint32_t repeat_upvalue(lh_folder *folder, uint32_t state, uint32_t step,
+                               uint32_t class_index) {
+  uint32_t starred = step == LH_NO_NUMBER ? step : lh_intern_repeat(folder->tree, &step, 1);
+  if (starred == step_at(folder, &folder->states[state]))
+    return with_class(folder, state, class_index);
+  return append(folder, state, starred, class_index);
+}
+
 uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bool any_key) {
   const lh_snapshot *snapshot = folder->snapshot;
   lh_form form = lh_form_of(snapshot, edge);
@@ -309,6 +330,8 @@ uint32_t lh_fold_step(lh_folder *folder, uint32_t state, const lh_edge *edge, bo
   const lh_fold_state before = folder->states[state];
   lh_fold_state next = {.class_index = class_index};
   uint32_t step = step_of(folder, edge);
+  if (form == LH_FORM_FRONT && is_chain_of_closures(folder, edge))
+    return repeat_upvalue(folder, state, step, class_index);
   if (form != LH_FORM_BASE) {
     if (step_at(folder, &before) == step || depth_of(folder, &before) >= MAX_DEPTH)
       return with_class(folder, state, class_index);

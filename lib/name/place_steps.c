@@ -55,14 +55,15 @@ uint32_t lh_intern_repeat(lh_place_tree *tree, const uint32_t *body, size_t n) {
   for (size_t i = 0; i < n; i++)
     if (!lh_grow(&tree->bodies, tree->n_bodies + i, &tree->body_capacity, sizeof *tree->bodies))
       return LH_NO_NUMBER;
-  if (n > 1) lh_text_string(&label, "(");
+  bool is_group = n > 1 || tree->steps[body[0]].form == LH_FORM_FRONT;
+  if (is_group) lh_text_string(&label, "(");
   for (size_t i = 0; i < n; i++) {
     const lh_place_step *part = &tree->steps[body[i]];
     const char *text = tree->texts.texts[part->label];
     lh_text_add(&label, text, part->form == LH_FORM_FRONT ? part->n_own : strlen(text));
     step.has_any_key |= part->has_any_key;
   }
-  lh_text_string(&label, n > 1 ? ")*" : "*");
+  lh_text_string(&label, is_group ? ")*" : "*");
   uint32_t made = lh_intern_step(tree, step, &label, NULL);
   if (tree->n_steps == before) return made;
   memcpy(tree->bodies + tree->n_bodies, body, n * sizeof *body);

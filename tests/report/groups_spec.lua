@@ -23,6 +23,21 @@ describe("new objects that stay", function()
     assert.equal(answer.retained_bytes, answer.groups[1].retained_bytes)
   end)
 
+  -- _G.handler -> upvalue previous -> function -> upvalue previous -> ...
+  it("are one chain where each closure holds the one before", function()
+    local answer, dir = diff [[
+      handler = print
+      local function wrap(previous) return function(...) return previous(...) end end
+      function leak() for _ = 1, 100 do handler = wrap(handler) end end
+    ]]
+    assert.same({"100 function @app.lua:3 <- _G.handler(upvalue previous)*"}, groups_of(answer))
+    assert.same({0, 99, 199}, answer.groups[1].at)
+    local path = support.run({"heappath", "--format", "json", "c", "_G.handler(upvalue previous)*"},
+                             {cwd = dir})
+    assert.equal("upvalue previous of function @app.lua:3 in _G.handler",
+                 json.decode(path).paths[1].text)
+  end)
+
   it("are told with the second path that holds them, if there is one", function()
     local function text_of(program)
       local _, dir = diff(program)
