@@ -87,6 +87,10 @@ static void put_elements(lh_text *out, const lh_growing *g) {
   if (g->are_keys) lh_text_string(out, " as keys");
 }
 
+const char *lh_with_their_tables(const lh_growing *g) {
+  return g->is_list ? "" : g->tables > 1 ? " with their tables" : " with their table";
+}
+
 static void print_growing_sentence(lh_printer *t, lh_report *report, const lh_growing *g) {
   lh_text text = {0};
   lh_text_format(&text, "%s ", g->held_by);
@@ -98,8 +102,8 @@ static void print_growing_sentence(lh_printer *t, lh_report *report, const lh_gr
                    g->is_list ? "lists" : "tables");
   if (g->prospect != LH_FILLED_ONCE && g->tables_filled_once > 0)
     lh_text_format(&text, " (%s filled once)", lh_count_text(g->tables_filled_once).text);
-  lh_text_format(&text, ", %s, %s of the heap", lh_format_size(t, g->bytes).text,
-                 lh_share_of_heap(report, g->bytes).text);
+  lh_text_format(&text, ", %s%s, %s of the heap", lh_format_size(t, g->bytes).text,
+                 lh_with_their_tables(g), lh_share_of_heap(report, g->bytes).text);
   lh_say_text(t, g->prospect == LH_FILLED_ONCE ? LH_PLAIN : LH_BOLD, &text);
 }
 

@@ -10,10 +10,14 @@
 LH_CELL(type_of, lh_cause, cell->as.text = it->type == LH_TYPE_ROOT ? NULL : lh_type_name(it->type))
 LH_ITS(bool, has_limit, lh_cause, it->bound.limit > 0)
 
+/* Is the example the table that holds the objects? Its bytes are the row's. */
+static bool is_of_collection(const lh_cause *leak) {
+  return leak->collection && leak->collection->id == leak->example;
+}
+
 /* A row of several collections knows only the ages in one of them. */
 static bool has_ages(const lh_cause *leak) {
-  const lh_growing *g = leak->collection;
-  return !g || g->id != leak->example || g->tables < 2;
+  return !is_of_collection(leak) || leak->collection->tables < 2;
 }
 
 LH_CELL(ages_of, lh_cause, cell->is_absent = !has_ages(it),
@@ -32,7 +36,9 @@ static const lh_table leak_table = LH_TABLE_OF(
     LH_TEXT("also_held_by", NULL, also_held_by, "and what else holds half of them or more",
             LH_OPTIONAL),
     LH_COUNT("objects", NULL, objects, "how many are there, of all ages"),
-    LH_BYTES("retained_bytes", NULL, bytes, "of these, with the keys or values beside them"),
+    LH_BYTES("retained_bytes", NULL, bytes,
+             "of these, with the keys or values beside them; and with their table if it is the "
+             "example"),
     LH_COUNT_SERIES("ages", NULL, ages,
                     "how many were allocated before the first mark and in each interval between "
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
@@ -69,7 +75,8 @@ static void print_leak_sentence(lh_printer *t, const lh_report *report, const lh
   lh_put_prospect(&text, (lh_prospect)leak->prospect, &leak->bound);
   lh_text_string(&text, " ");
   lh_append_count(&text, leak->objects, leak->class_name, leak->type);
-  lh_text_format(&text, ", %s, %s of the heap", lh_format_size(t, leak->bytes).text,
+  lh_text_format(&text, ", %s%s, %s of the heap", lh_format_size(t, leak->bytes).text,
+                 is_of_collection(leak) ? lh_with_their_tables(leak->collection) : "",
                  lh_share_of_heap(report, leak->bytes).text);
   lh_say_text(t, leak->prospect == LH_GROWS ? LH_BOLD : LH_PLAIN, &text);
 }

@@ -215,7 +215,7 @@ describe("heaptop --growing with marks", function()
                  row.elements})
     local out = ask(dir, "s")
     assert.matches("^_G%.zones%[%*%]%.objects grows: 1,200 Session tables in 2 tables " ..
-                   "%(1 filled once%), [%d.]+ KB, [%d.]+%% of the heap\n" ..
+                   "%(1 filled once%), [%d.]+ KB with their tables, [%d.]+%% of the heap\n" ..
                    "    one of these, with 200 elements:\n    keys are 1 to 200, ", out)
   end)
 
@@ -378,7 +378,8 @@ describe("heaptop --growing", function()
   it("says what to type next, which answers", function()
     local dir = take "all = {} for i = 1, 40 do all[i] = session(i) end"
     local out = ask(dir, "s")
-    assert.matches("^_G%.all may grow: 40 Session tables, 1%d%.%d KB, %d+%.%d%% of the heap\n" ..
+    assert.matches("^_G%.all may grow: 40 Session tables, 1%d%.%d KB with their table, "
+                   .. "%d+%.%d%% of the heap\n" ..
                    "    keys are 1 to 40, one after the other\n", out)
     local dot, err, code = support.run(out:match("\n    Why it stays: (heappath [^\n]+)\n"),
                                        {cwd = dir})
