@@ -301,7 +301,8 @@ typedef struct lh_growing {
   uint64_t entries;       /* in all of the tables */
   uint64_t alike_entries; /* the entries that are alike */
   uint64_t bytes;         /* of all tables, with what elements and keys retain, shared or not; no
-                             byte twice. For _G and the like, only of the alike elements */
+                             byte twice. For _G and the like, only of the alike elements. Of a
+                             bounded table without the chains that grow in it */
   lh_id id; /* the biggest one with the best prospect; of linked objects the nearest to the root */
   uint64_t elements;
   const char *element; /* class or type of most elements, as in lh_value_class */

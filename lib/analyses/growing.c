@@ -307,14 +307,43 @@ static bool find_bound(const grouping *f, lh_growing *row) {
   return true;
 }
 
+/* A chain that grows is not the fault of the bounded table through which its path leads: takes the
+** chain's bytes off that row. */
+static bool take_off_chains(const grouping *f, lh_growing *rows, size_t n) {
+  const lh_place_tree *tree = lh_tree_of(&f->places);
+  lh_map bounded = {0}; /* place -> row */
+  bool ok = true;
+  for (size_t i = 0; ok && i < n; i++)
+    if (!rows[i].is_list && rows[i].prospect <= LH_BOUNDED)
+      ok = lh_map_first(&bounded, rows[i].folded_at, (uint32_t)i) != NULL;
+  for (size_t i = 0; ok && i < n; i++) {
+    uint32_t at = rows[i].folded_at;
+    if (!rows[i].is_list || rows[i].prospect <= LH_BOUNDED) continue;
+    for (; at != LH_NO_PLACE; at = lh_place_before(tree, at)) {
+      uint32_t row = lh_map_get(&bounded, at);
+      if (row != LH_NO_NUMBER)
+        rows[row].bytes -= rows[i].bytes < rows[row].bytes ? rows[i].bytes : rows[row].bytes;
+    }
+  }
+  lh_map_free(&bounded);
+  return ok;
+}
+
+static size_t drop_small(lh_growing *rows, size_t n, uint64_t least) {
+  size_t kept = 0;
+  for (size_t i = 0; i < n; i++)
+    if (rows[i].bytes >= least) rows[kept++] = rows[i];
+  return kept;
+}
+
 static bool keep_growing(const grouping *f, lh_growings *out) {
   uint64_t least = lh_least_leak(f->grower->snapshot->reach.reachable_bytes);
-  size_t n = 0, n_all = out->n;
+  size_t n = drop_small(out->list, out->n, least);
   out->n = 0;
-  for (size_t i = 0; i < n_all; i++)
-    if (out->list[i].bytes >= least) out->list[n++] = out->list[i];
   for (size_t i = 0; i < n; i++)
     if (!find_bound(f, &out->list[i])) return false;
+  if (!take_off_chains(f, out->list, n)) return false;
+  n = drop_small(out->list, n, least);
   if (n > 1) qsort(out->list, n, sizeof *out->list, compare_growing);
   for (; out->n < n; out->n++) {
     lh_growing *row = &out->list[out->n];

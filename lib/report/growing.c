@@ -38,8 +38,10 @@ static const lh_table growing = LH_TABLE_OF(
     LH_COUNT("tables_filled_once", NULL, tables_filled_once, "how many of these were"),
     LH_COUNT("entries", NULL, entries, "in all of them"),
     LH_COUNT("alike_entries", NULL, alike_entries, "those of that class"),
-    LH_BYTES("bytes", NULL, bytes,
-             "of all, with what their elements and keys retain, shared or not, no byte twice"),
+    LH_BYTES(
+        "bytes", NULL, bytes,
+        "of all, with what their elements and keys retain, shared or not, no byte twice; of what "
+        "is bounded without the chains that grow in it"),
     LH_RETAINED(NULL, id, "of the object; and so to younger_share"),
     LH_COUNT("elements", NULL, elements, "how many"),
     LH_TEXT("element", NULL, element, "the class or type of most"),

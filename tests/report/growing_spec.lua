@@ -219,6 +219,25 @@ describe("heaptop --growing with marks", function()
                    "    one of these, with 200 elements:\n    keys are 1 to 200, ", out)
   end)
 
+  -- recent[1..64] -> message -> previous -> previous ...: the ring is full, its messages are not.
+  it("does not take a chain for the fault of a bounded table that leads to it", function()
+    local dir = take [[
+      recent = {}
+      local last, n = nil, 0
+      for hour = 1, 4 do
+        heap.mark("hour " .. hour)
+        for _ = 1, 500 do
+          n = n + 1
+          last = {id = n, previous = last, text = "message " .. n}
+          recent[n % 64] = last
+        end
+      end]]
+    local collections = cjson.decode(ask(dir, "--json", "s")).collections
+    local chain, ring = row_of(collections, "_G.recent[*]"), row_of(collections, "_G.recent")
+    assert.same({"grows", "bounded"}, {chain.prospect, ring.prospect})
+    assert.is_true(chain.bytes > 300000 and ring.bytes < 5000)
+  end)
+
   it("does not know of what came once, or goes again", function()
     local burst = row_of(rows.collections, "_G.burst")
     assert.same({"may grow", 1, 3}, {burst.prospect, burst.epochs, burst.oldest_epoch})
