@@ -193,7 +193,8 @@ struct lh_watch_options {
   uint32_t max_files;   /* by size and time together; 0: LH_DEFAULT_MAX_FILES */
   double mark_seconds;  /* period of lh_mark_period, doubled as needed; 0: no marks */
   bool at_exit;         /* take a file when the state closes or its thread calls exit(), before
-                           the finalizers (but see lh_info.finalized_objects) */
+                           the finalizers (but see lh_info.finalized_objects), and after the main
+                           chunk has returned: its locals are gone */
   bool out_of_memory;   /* take a file when the state's allocation function first fails for good,
                            before Lua's error. Keeps 2 MiB in reserve */
   bool background;      /* use lh_start_snapshot, except at the end; at most four at once */

@@ -13,7 +13,8 @@
 
 /* ==== Reports ======================================================================= */
 
-/* "armed: /var/tmp/server.lua-1234-1.heap, on kill -URG 1234, at the end" */
+/* "armed: /var/tmp/server.lua-1234-1.heap, on kill -URG 1234, by time". Lua has no moment between
+** the last instruction of the main chunk and its return that costs the program nothing. */
 static void print_armed(lua_State *L, const lh_watch_options *o) {
   const char *name = lh_signal_name(o->signal_number), *tag = o->tag ? o->tag : "";
   long long process = getpid();
@@ -23,13 +24,15 @@ static void print_armed(lua_State *L, const lh_watch_options *o) {
   } else if (o->signal_number) {
     (void)snprintf(by_signal, sizeof by_signal, ", on kill -%d %lld", o->signal_number, process);
   }
-  hl_log(o->log,
-         (const char *[]){
-             *tag ? " (state " : "", tag, *tag ? "): armed: " : ": armed: ", lh_watch_next_file(L),
-             by_signal, o->at_bytes ? ", by size" : "", o->every_seconds > 0 ? ", by time" : "",
-             o->at_exit ? ", at the end" : "", o->out_of_memory ? ", when memory runs out" : "",
-             o->mark_seconds > 0 ? "; marks by time" : ""},
-         10);
+  hl_log(
+      o->log,
+      (const char *[]){
+          *tag ? " (state " : "", tag, *tag ? "): armed: " : ": armed: ", lh_watch_next_file(L),
+          by_signal, o->at_bytes ? ", by size" : "", o->every_seconds > 0 ? ", by time" : "",
+          o->at_exit ? ", at the end (a main chunk that returns has lost its locals by then)" : "",
+          o->out_of_memory ? ", when memory runs out" : "",
+          o->mark_seconds > 0 ? "; marks by time" : ""},
+      10);
 }
 
 /* The quotes for a path in a shell command, or ""; NULL: the path has a quote itself. */
