@@ -30,18 +30,28 @@ static const char *number_heading(const lh_report *report) {
   return !f->is_folded ? NULL : f->new.strings > 0 ? "number" : "containers";
 }
 
+/* Where the string was allocated. A table has no such line: its slots are no object, and a snapshot
+** knows only where the table itself was made. */
+static const char *line_below_string(lh_report *report, const void *row) {
+  lh_id id = ((const place *)row)->sum.id;
+  bool is_string = lh_type_of(report->snapshot, id) == LH_TYPE_STRING;
+  lh_allocated made = {.callers = 1, .objects = 1, .of = 1};
+  if (is_string) made.stack = lh_object_stack(report->snapshot, id);
+  return lh_allocated_line(report, &made);
+}
+
 #define ROW place
 static const lh_table place_table =
-    LH_TABLE_OF(NULL, "container", "containers",
-                LH_INLINE_TEXT(NULL, NULL, sum.fingerprint, NULL, LH_UNBROKEN,
-                               LH_HEADING(lh_fingerprint_heading)),
-                LH_BYTES_CHANGE("grew", sum.shallow_bytes),
-                LH_COUNT(NULL, NULL, n, NULL, LH_HEADING(number_heading)),
-                LH_BYTES_SERIES(NULL, "bytes", sum.shallow_bytes, NULL, LH_WIDE),
-                LH_COUNT_SERIES(NULL, "entries", sum.entries, NULL, .compute = dash_unless_table),
-                LH_EXAMPLE(NULL, "example", sum.id, NULL),
-                LH_OF(NULL, "class", LH_COLUMN_TEXT, sum.id, lh_cell_class, NULL, LH_WIDE),
-                LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL));
+    LH_TABLE_WITH((.below = line_below_string), NULL, "container", "containers",
+                  LH_INLINE_TEXT(NULL, NULL, sum.fingerprint, NULL, LH_UNBROKEN,
+                                 LH_HEADING(lh_fingerprint_heading)),
+                  LH_BYTES_CHANGE("grew", sum.shallow_bytes),
+                  LH_COUNT(NULL, NULL, n, NULL, LH_HEADING(number_heading)),
+                  LH_BYTES_SERIES(NULL, "bytes", sum.shallow_bytes, NULL, LH_WIDE),
+                  LH_COUNT_SERIES(NULL, "entries", sum.entries, NULL, .compute = dash_unless_table),
+                  LH_EXAMPLE(NULL, "example", sum.id, NULL),
+                  LH_OF(NULL, "class", LH_COLUMN_TEXT, sum.id, lh_cell_class, NULL, LH_WIDE),
+                  LH_COMPUTED(NULL, "path", LH_COLUMN_TEXT, path_of, NULL));
 #undef ROW
 
 static int compare_sums(const void *left, const void *right) {
@@ -81,6 +91,14 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   return NULL;
 }
 
+/* Do the new objects in a container, or the string, tell where they were allocated? */
+static bool has_line(const lh_report *report, const lh_grown *grown) {
+  const lh_diff_found *f = report->answer;
+  for (size_t i = 0; i < f->new.groups; i++)
+    if (f->diff.groups[i].cause == grown->cause) return true;
+  return lh_type_of(report->snapshot, grown->id) == LH_TYPE_STRING;
+}
+
 static void print_places(lh_printer *t, lh_report *report, const place *places, size_t n) {
   lh_diff_found *f = report->answer;
   size_t n_told = t->limit != 0 && n > t->limit ? t->limit : n;
@@ -93,6 +111,10 @@ static void print_places(lh_printer *t, lh_report *report, const place *places, 
          report->names[2]);
   lh_print_rows(t, report, &place_table, places, n_told);
   lh_print_hidden(t, &place_table, n_hidden);
+  if (lh_snapshot_sites(report->snapshot) && !has_line(report, places->first))
+    lh_say(t, LH_FAINT,
+           "\nWhich line grew a container is in a profile, not in a snapshot: heapprof --leaks "
+           "tells, after heap.track{file = \"run.prof\"}");
 }
 
 static void print_grown(lh_printer *t, lh_report *report, const void *rows, size_t n) {

@@ -110,6 +110,29 @@ describe("strings that are replaced by longer ones", function()
                    .. "b and again until c\n[^\n]+\n[^\n]+ string  _G%.log%.buffer\n", text)
   end)
 
+  it("are told with the line that made them, which a container has not", function()
+    local _, dir = diff [[
+      heap.track()
+      log, numbers = {buffer = "begin"}, {}
+      function leak()
+        for i = 1, 500 do
+          log.buffer = log.buffer .. "a line of text, number " .. i .. "\n"
+          numbers[#numbers + 1] = i
+        end
+      end
+    ]]
+    local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.matches("string +_G%.log%.buffer\n +allocated at @app%.lua:6 in leak\n", text)
+    assert.not_match("heapprof", text)
+    _, dir = diff [[
+      heap.track()
+      numbers = {}
+      function leak() for i = 1, 500 do numbers[#numbers + 1] = i end end
+    ]]
+    text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.matches("\nWhich line grew a container is in a profile, not in a snapshot: heapprof ", text)
+  end)
+
   it("are one row for all fields at one place", function()
     local answer, dir = diff [[
       local last = ""
