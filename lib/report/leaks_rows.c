@@ -174,6 +174,21 @@ static bool add_collections(lh_causes *found, const lh_place_tree *tree) {
   return ok;
 }
 
+/* Strings that are names of globals or modules, and no generated keys: the program's own text. */
+static bool are_plain_names(const lh_place_tree *tree, const lh_cause *leak) {
+  uint32_t table = lh_place_container(tree, leak->at);
+  if (leak->type != LH_TYPE_STRING || leak->collection || table == LH_NO_PLACE) return false;
+  uint8_t kind = lh_last_step(tree, table)->kind;
+  return kind == LH_STEP_GLOBALS || kind == LH_STEP_LOADED;
+}
+
+static void drop_plain_names(lh_causes *found, const lh_place_tree *tree) {
+  size_t n = found->n_leaks;
+  found->n_leaks = 0;
+  for (size_t i = 0; i < n; i++)
+    if (!are_plain_names(tree, &found->leaks[i])) found->leaks[found->n_leaks++] = found->leaks[i];
+}
+
 static int make_leak_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   const lh_diff *stayed = found->stayed;
   const lh_growings *growings = &found->growings;
@@ -181,8 +196,10 @@ static int make_leak_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *err
   if (!found->leaks) return lh_fail_memory(error, "looking for what leaks");
   for (size_t i = 0; i < stayed->n_groups; i++) add_group(found, snapshot, &stayed->groups[i]);
   const lh_place_tree *tree = lh_places_of(snapshot);
-  return tree && add_collections(found, tree) ? LH_OK
-                                              : lh_fail_memory(error, "looking for what leaks");
+  if (!tree || !add_collections(found, tree))
+    return lh_fail_memory(error, "looking for what leaks");
+  drop_plain_names(found, tree);
+  return LH_OK;
 }
 
 static int compare_leaks(const void *left, const void *right) {
