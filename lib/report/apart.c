@@ -138,20 +138,43 @@ static const lh_table apart_answer = LH_TABLE_OF(
                 LH_LUA_ONLY));
 #undef ROW
 
+static bool are_of_one_process(const lh_request *r, size_t i, size_t j) {
+  return lh_snapshot_info(r->snapshots[i])->process_id ==
+         lh_snapshot_info(r->snapshots[j])->process_id;
+}
+
+/* Of three snapshots, two of which are of one state, the other one; else 3. */
+static size_t find_other_one(const lh_request *r) {
+  for (size_t i = 0; r->n_snapshots == 3 && i < 3; i++)
+    if (lh_is_same_state(r->snapshots[(i + 1) % 3], r->snapshots[(i + 2) % 3])) return i;
+  return 3;
+}
+
+static void print_why_apart(lh_printer *t, lh_report *report) {
+  const lh_request *r = &report->request;
+  size_t other = find_other_one(r), last = r->n_snapshots - 1;
+  if (other == 3) {
+    lh_say(t, LH_PLAIN,
+           "The snapshots are of different %s, so no object of one is an object of another:",
+           are_of_one_process(r, 0, last) ? "Lua states" : "processes");
+  } else {
+    size_t first = other == 0, second = other == 2 ? 1 : 2;
+    lh_say(t, LH_PLAIN, "%s is of another %s than %s and %s, so no object of it is one of theirs:",
+           report->names[other], are_of_one_process(r, other, first) ? "Lua state" : "process",
+           report->names[first], report->names[second]);
+  }
+  lh_say(t, LH_PLAIN, "compared by path, by class, and strings by content.");
+}
+
 static void print_apart_sentence(lh_printer *t, lh_report *report) {
   const lh_growth_found *f = report->answer;
   const lh_request *r = &report->request;
   const lh_figures *first = &f->growth.whole[0], *last = &f->growth.whole[r->n_snapshots - 1];
-  bool same_process = lh_snapshot_info(r->snapshots[0])->process_id ==
-                      lh_snapshot_info(report->snapshot)->process_id;
   lh_say(t, LH_BOLD, "From %s to %s: %s objects, %s", report->names[0],
          report->names[r->n_snapshots - 1], lh_count_change(first->objects, last->objects).text,
          lh_size_change(first->bytes, last->bytes, t->exact_bytes).text);
   lh_print_known(t, report, f->known_paths, f->known_bytes, f->known_objects);
-  lh_say(t, LH_PLAIN,
-         "The snapshots are of different %s, so no object of one is an object of another:\n"
-         "compared by path, by class, and strings by content.",
-         same_process ? "Lua states" : "processes");
+  print_why_apart(t, report);
   if (r->n_snapshots > 2 && t->all)
     lh_say(t, LH_PLAIN, "The figures of %s are in --json.", report->names[1]);
 }

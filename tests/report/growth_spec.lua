@@ -374,6 +374,17 @@ describe("snapshots of different processes", function()
     leaky, other = snapshots(server), fixed()
   end)
 
+  it("are told by name where one of three is of another process", function()
+    local function told(...)
+      return (run({"heapdiff", ...}):match("\n([^\n]+):\ncompared by path"))
+    end
+    local a, b, c, strange = leaky .. "/s1", leaky .. "/s4", leaky .. "/s8", other .. "/s8"
+    local words = "%s is of another process than %s and %s, so no object of it is one of theirs"
+    assert.equal(words:format(strange, b, c), told(strange, b, c))
+    assert.equal(words:format(strange, a, c), told(a, strange, c))
+    assert.equal(words:format(strange, a, b), told(a, b, strange))
+  end)
+
   it("are compared by path, class and content, and the report says so", function()
     local out = run {"heapdiff", other .. "/s8", leaky .. "/s8"}
     assert.matches("\nThe snapshots are of different processes, so no object of one is an " ..
