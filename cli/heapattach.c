@@ -5,6 +5,9 @@
 */
 #include "heapattach/heapattach.h"
 
+#include <errno.h>
+#include <signal.h>
+
 /* ==== Options ======================================================================== */
 
 static void take_every(cli *c, request *r, const cli_option *option) {
@@ -62,12 +65,20 @@ static const cli_tool tool = {
     "Example: heapattach -o a 4711; heapattach --after a -o b 4711; heapdiff a b\n"
     "Exit status: 0 done, 1 there is no Lua 5.4, 2 wrong usage or failure.\n"};
 
+static bool is_there(const char *process) {
+  uint64_t id;
+  return lh_read_number(process, &id) && id > 0 && id <= INT32_MAX &&
+         (kill((pid_t)id, 0) == 0 || errno != ESRCH);
+}
+
 static _Noreturn void suggest_modes(const cli *c, const request *r) {
   request take = *r, list = {.mode = MODE_LIST, .target = r->target};
   request watch = {.mode = MODE_WATCH, .target = r->target};
   if (!subject_is_process(r->target) && access(r->target, F_OK) != 0)
     cli_usage_error(c, "there is no file '%s'; %s tells the number of a process", r->target,
                     command_for_number(r->target));
+  if (subject_is_process(r->target) && !is_there(r->target))
+    cli_die(c, NULL, "there is no process %s", r->target);
   char *file = unused_name("a");
   take.file = file;
   cli_say(c, "what of %s?", r->target);

@@ -141,6 +141,11 @@ describe("heapattach", function()
                    "    heapattach %-%-list %d+    %S+ %-e print%(\"ready\"%) [^\n]+\n$", err)
   end)
 
+  it("says that there is no process before it asks what of it", function()
+    assert.same({"", "heapattach: there is no process 2147483647\n", 2},
+                {support.run({"heapattach", "2147483647"})})
+  end)
+
   it("lists and watches it", function()
     local list = cjson.decode(attach("--list", "--json", server.pid))
     assert.equal(1, #list.states)
