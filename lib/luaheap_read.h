@@ -538,6 +538,10 @@ bool lh_c_function_at(const lh_snapshot *snapshot, uint64_t address, lh_c_code *
 
 #define LH_NUMBER_BYTES 48
 
+/* True if `word`, of n bytes, is `known` (in lower case) but for one letter: another one, one more,
+** one less, or two exchanged. For messages about mistyped words. */
+bool lh_is_nearly(const char *word, size_t n, const char *known);
+
 /* A struct, so a call can stand where its text is used: printf("%s", lh_count_text(n).text). */
 typedef struct lh_number {
   char text[LH_NUMBER_BYTES];

@@ -142,13 +142,24 @@ static void push_refusal(lua_State *L, const char *format, const char *text) {
   lua_concat(L, 2);
 }
 
+/* The option that is meant by a mistyped name, or by a value of log; NULL: none. */
+static const char *guess_option(lua_State *L, const char *name) {
+  if (strcmp(name, "quiet") == 0 || strcmp(name, "syslog") == 0)
+    return lua_pushfstring(L, "log=%s", name);
+  for (const hl_option *o = options; o->name; o++)
+    if (lh_is_nearly(name, strlen(name), o->name)) return o->name;
+  return NULL;
+}
+
 /* Raises an error without a position; the name and the value are on top. */
 static int refuse_option(lua_State *L, const hl_option *wrong) {
   int value = lua_gettop(L);
   bool is_true = lua_isboolean(L, value) && lua_toboolean(L, value);
   const char *name = luaL_tolstring(L, value - 1, NULL);
   if (!wrong->name) {
-    push_refusal(L, "there is no option '%s'", name);
+    const char *meant = guess_option(L, name);
+    push_refusal(L, meant ? "there is no option %s" : "there is no option '%s'",
+                 meant ? lua_pushfstring(L, "'%s' (is %s meant?)", name, meant) : name);
     return lua_error(L);
   }
   if (!is_true) name = lua_pushfstring(L, "%s=%s", name, luaL_tolstring(L, value, NULL));

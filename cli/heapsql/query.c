@@ -46,6 +46,20 @@ void heapsql_lock(cli *c, sqlite3 *db) {
     cli_die(c, NULL, "%s", sqlite3_errmsg(db));
 }
 
+/* " (is select meant?)", if the word in `near "selec": syntax error` is nearly one of SQL; or "". */
+static const char *guess_word(const char *message) {
+  static const char *const words[][2] = {
+      {"select", " (is select meant?)"},  {"from", " (is from meant?)"},
+      {"where", " (is where meant?)"},    {"group", " (is group by meant?)"},
+      {"order", " (is order by meant?)"}, {"limit", " (is limit meant?)"},
+      {"join", " (is join meant?)"},      {"with", " (is with meant?)"}};
+  const char *word = strchr(message, '"');
+  size_t n = word != NULL ? strcspn(word + 1, "\"") : 0;
+  for (size_t i = 0; n > 0 && i < sizeof words / sizeof *words; i++)
+    if (lh_is_nearly(word + 1, n, words[i][0])) return words[i][1];
+  return "";
+}
+
 _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema, bool several) {
   const char *message = sqlite3_errmsg(db);
   if (strncmp(message, "not authorized to use function: ", 32) == 0)
@@ -59,7 +73,7 @@ _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema,
   if (strncmp(message, "no such column", 14) == 0)
     cli_die(c, NULL, "%s; the columns of a table: pragma table_xinfo(objects)", message);
   if (strstr(message, "syntax error") != NULL || strcmp(message, "incomplete input") == 0)
-    cli_die(c, NULL, "%s; heapsql(1) has examples", message);
+    cli_die(c, NULL, "%s%s; heapsql(1) has examples", message, guess_word(message));
   cli_die(c, NULL, "%s", message);
 }
 
