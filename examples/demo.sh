@@ -47,7 +47,8 @@ run "heapdiff a b c"
 
 tell <<'END'
 The culprit's name is in the last column: the bus has all of them on its list. How much of the heap
-is that? The biggest, by the bytes that would go if it went (retained):
+is that? heaptop reads c alone, where nearly all of them came in one interval, between a and b: so
+it says "may grow". Had the work gone on as long after b, it would say "grows", which is certain:
 END
 run "heaptop -n 5 c"
 
