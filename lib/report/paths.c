@@ -92,6 +92,19 @@ static const char *naming_text(lh_report *report, lh_id function) {
   return is_proto && strlen(name) >= sizeof proto - 1 ? name + sizeof proto - 1 : name;
 }
 
+/* "the entry of _G.pages whose key begins "https://..."": for a key that has no room in a path. */
+static const char *long_key_words(lh_report *report, const lh_path *path, size_t n) {
+  const lh_edge *edge = &path->steps[n - 1];
+  const lh_path above = {n - 1, path->steps};
+  bool has_long_key = edge->kind == LH_EDGE_VALUE && edge->key.kind == LH_VALUE_OBJECT &&
+                      lh_type_of(report->snapshot, edge->key.as.object) == LH_TYPE_STRING;
+  if (!has_long_key) return NULL;
+  const char *holder = lh_kept(report, lh_path_text(report->snapshot, &above, false));
+  if (strlen(holder) > LONG_TEXT) return NULL;
+  return lh_words(report, "the entry of %s whose key begins %s", holder,
+                  lh_kept(report, lh_string_text(report->snapshot, edge->key.as.object, 40)));
+}
+
 /* The path up to the cut; of a long path only its last reference, shortened. */
 static const char *reference_words(lh_report *report, const lh_path *path, size_t n) {
   const lh_path above = {n, path->steps};
@@ -99,6 +112,8 @@ static const char *reference_words(lh_report *report, const lh_path *path, size_
   if (strlen(text) > LONG_TEXT)
     text = lh_kept(report, lh_edge_text(report->snapshot, &path->steps[n - 1]));
   if (strlen(text) <= LONG_TEXT) return text;
+  const char *by_key = long_key_words(report, path, n);
+  if (by_key) return by_key;
   return lh_words(report, "%.*s...", (int)lh_text_cut(text, LONG_TEXT), text);
 }
 

@@ -29,6 +29,8 @@ describe("where to cut a path", function()
       deep = at
       for i = 1, 40 do at.next = {} at = at.next end
       last, at = setmetatable({at}, {__mode = "v"}), nil
+      pages = {}
+      for i = 1, 20 do pages[("https://example.org/"):rep(10) .. i] = {page = i} end
       shared = {owner = {big = ("x"):rep(5000)}}
       also = {shared.owner}
       require "heap".snapshot "c"
@@ -64,6 +66,11 @@ describe("where to cut a path", function()
     local out = told "_G.common.data"
     assert.match("\nTo cut this path, clear _G%.common%.data\n", out)
     assert.match('\n    Code that names "common": main chunk @shop%.lua\n', out)
+  end)
+
+  it("is told by the beginning of a key that has no room", function()
+    assert.matches('\nTo cut this path, clear the entry of _G.pages whose key begins ' ..
+                   '"https://example.org/https://example.org/...', told "{page}", 1, true)
   end)
 
   it("is not told of what stays for good, nor at the end of a long path", function()
