@@ -38,6 +38,19 @@ describe("new objects that stay", function()
                  json.decode(path).paths[1].text)
   end)
 
+  it("are one class where loaded code differs in numbers only", function()
+    local answer = diff [[
+      compiled = {}
+      function leak()
+        for i = #compiled + 1, #compiled + 20 do
+          compiled[i] = load("return function() return " .. i .. " end")()
+        end
+      end
+    ]]
+    assert.same({'20 function [string "return function() return * end"]:1 <- _G.compiled[*]'},
+                groups_of(answer))
+  end)
+
   it("are told with the second path that holds them, if there is one", function()
     local function text_of(program)
       local _, dir = diff(program)
