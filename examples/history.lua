@@ -10,19 +10,19 @@ new objects is empty. Another table of heapdiff finds it: containers that grew.
 
     Containers older than a that grew until b and again until c
            grew                           bytes                    entries  example         class            path
-    +1,008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x56438671f100  array of number  _G.meters.read.history
-      +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x56438671f1c0  array of number  _G.meters.write.history
+    +1,008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x56324e1db100  array of number  _G.meters.read.history
+      +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x56324e1db1c0  array of number  _G.meters.write.history
 
-    Why the first of them stays: heappath c 0x56438671f100
+    Why the first of them stays: heappath c 0x56324e1db100
 
     $ heappath --format text c _G.meters.read.history
-    array of number 0x56438671f100 is kept alive by: _G.meters.read.history
+    array of number 0x56324e1db100 is kept alive by: _G.meters.read.history
 
     reference  class            address         shallow  retained
-    _G         globals (_G)     0x56438671bc50   1.6 KB    1.3 MB
-    .meters    {read, write}    0x56438671ef30    104 B    1.3 MB
-    .read      Meter            0x56438671f080    104 B    1.0 MB
-    .history   array of number  0x56438671f100   1.0 MB    1.0 MB
+    _G         globals (_G)     0x56324e1d7c50   1.6 KB    1.3 MB
+    .meters    {read, write}    0x56324e1daf30    104 B    1.3 MB
+    .read      Meter            0x56324e1db080    104 B    1.0 MB
+    .history   array of number  0x56324e1db100   1.0 MB    1.0 MB
 
     To cut this path, clear _G.meters.read.history
         Code that names "history": mean @history.lua:58, add @history.lua:54, new_meter @history.lua:50
@@ -30,13 +30,13 @@ new objects is empty. Another table of heapdiff finds it: containers that grew.
 Where there is one snapshot only, it cannot be seen that they grew. But nothing else is in there that
 has no limit:
     $ heaptop --growing c
-    _G.meters.read.history may grow: 41,000 numbers, 1.0 MB, 78.3% of the heap
+    _G.meters.read.history may grow: 41,000 numbers, 1.0 MB with their table, 78.3% of the heap
         keys are 1 to 41,000, one after the other
-        Why it stays: heappath c 0x56438671f100
+        Why it stays: heappath c 0x56324e1db100
 
-    _G.meters.write.history may grow: 10,250 numbers, 256.1 KB, 19.6% of the heap
+    _G.meters.write.history may grow: 10,250 numbers, 256.1 KB with their table, 19.6% of the heap
         keys are 1 to 10,250, one after the other
-        Why it stays: heappath c 0x56438671f1c0
+        Why it stays: heappath c 0x56324e1db1c0
 
 ]==]
 -- luacheck: globals meters

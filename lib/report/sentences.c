@@ -36,9 +36,11 @@ char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {
 
 void lh_append_count(lh_text *text, uint64_t objects, const char *name, lh_type type) {
   const char *type_name = lh_type_name(type), *plural = objects == 1 ? "" : "s";
+  bool is_plain = type == LH_TYPE_ROOT || strcmp(name, type_name) == 0;
+  bool has_plural = is_plain || type == LH_TYPE_TABLE || type == LH_TYPE_USERDATA;
   lh_text_count(text, objects);
-  lh_text_format(text, " %s", name);
-  if (type == LH_TYPE_ROOT || strcmp(name, type_name) == 0)
+  lh_text_format(text, has_plural || objects == 1 ? " %s" : " x %s", name);
+  if (is_plain)
     lh_text_string(text, plural);
   else if (type == LH_TYPE_TABLE)
     lh_text_format(text, " %s%s", type_name, plural);

@@ -84,7 +84,7 @@ cases["a list without names"] = {
 cases["a chain of functions"] = {
   [[chain = print
     for i = 1, 20000 do local next = chain  chain = function() return next(i) end end]],
-  "_G.chain begins a list of 20,000 function chain @program.lua:7"}
+  "_G.chain begins a list of 20,000 x function chain @program.lua:7"}
 
 -- _G -.root-> Element -.children-> array -[1..5]-> Element ...
 cases["a tree"] = {
