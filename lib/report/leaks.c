@@ -115,7 +115,7 @@ static void print_leaks(lh_printer *t, lh_report *report) {
   size_t n_big = most != 0 && v->n_big > most ? most : v->n_big;
   lh_print_finalized(t, report->snapshot);
   print_first(t, report, n);
-  if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is merely big\n");
+  if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is big (three snapshots tell whether it grows)\n");
   for (size_t i = 0; i < n_big; i++) lh_print_suspect_line(t, report, &v->big[i]);
   lh_print_hidden(t, &lh_suspect_table, v->n_big - n_big);
 }

@@ -193,7 +193,7 @@ function snapshot:ignore(cuts) end
 ---@return heap.what_if|nil, string? message, string? code
 function snapshot:what_if(cuts, object) end
 
----What leaks, or is likely to, the most certain first; then what is merely big.
+---What leaks, or is likely to, the most certain first; then what is big.
 ---@return heap.causes
 function snapshot:leaks() end
 
