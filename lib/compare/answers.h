@@ -26,9 +26,8 @@ typedef struct lh_diff_group {
   uint64_t bytes_of_all;    /* retained by those together; no byte counts twice */
   bool is_vague;            /* `at` is unknown: a snapshot does not tell the keys apart */
   uint64_t type_at[3], type_ages[LH_SPANS]; /* objects of any class of the type, at all such keys */
-  uint64_t weight;  /* sort key: retained_bytes; of three snapshots the part that is more in c
-                       than in a (none of a full cache), and a sixteenth of that unless c has
-                       more than b */
+  uint64_t weight;  /* sort key: retained_bytes; of three snapshots the part that both intervals
+                       brought, or a sixteenth of what one of them did */
   uint64_t objects; /* those without a new dominator, and of the same class below them: the rest
                        of a linked list */
   uint64_t shallow_bytes;

@@ -223,13 +223,16 @@ static void add_up_alike(const lh_whole_diff *whole, lh_place_counts *at) {
   }
 }
 
-/* Sorts by all of the type at like places: records get other fields with age. */
+/* Sorts by what the next interval will bring at least: the smaller of both increments. A burst that
+** is not repeated, such as a cache that fills, counts a sixteenth. All of the type at like places
+** count, since records get other fields with age. */
 static uint64_t weight_of(const lh_diff_group *group) {
+  enum { SIXTEENTH = 16 };
   const uint64_t *at = group->type_at;
-  uint64_t more = at[2] > at[0] ? at[2] - at[0] : 0;
-  double share = more < group->objects ? (double)more / (double)group->objects : 1;
-  if (at[2] <= at[1]) share /= 16;
-  return (uint64_t)((double)group->retained_bytes * share);
+  double first = (double)at[1] - (double)at[0], second = (double)at[2] - (double)at[1];
+  double steady = first < second ? first : second, once = (first + second) / SIXTEENTH;
+  double more = steady > once ? steady : once, share = more / (double)group->objects;
+  return share <= 0 ? 0 : (uint64_t)((double)group->retained_bytes * (share < 1 ? share : 1));
 }
 
 /* What is counted at the places of groups. */

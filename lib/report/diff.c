@@ -119,7 +119,8 @@ static const lh_table diff_answer = LH_TABLE_OF(
     LH_BYTES("gone_bytes", NULL, diff.gone_bytes, "of these"),
     LH_COUNT("total_groups", NULL, new.groups, "how many there are, listed or not"),
     LH_ROWS("groups", diff.groups, new.groups, &lh_group_table,
-            "those that retain most first, of three snapshots those of which there are ever more",
+            "those that retain most first, of three snapshots those that became most more in each "
+            "interval",
             LH_LIMITED),
     LH_COUNT("total_grown", NULL, new.containers, "how many there are, listed or not"),
     LH_ROWS("grown", diff.grown, new.containers, &lh_grown_table,

@@ -165,6 +165,24 @@ describe("strings that are replaced by longer ones", function()
   end)
 end)
 
+describe("groups", function()
+  it("stand first of which the next interval will bring most", function()
+    local answer = diff [[
+      quota, orders = {}, {}
+      for i = 1, 244 do quota[i] = {id = i, text = ("q"):rep(200) .. i} end
+      function leak(n)
+        for _ = 1, n == 1 and 101 or 5 do
+          quota[#quota + 1] = {id = #quota, text = ("q"):rep(200) .. #quota}
+        end
+        for _ = 1, 100 do orders[#orders + 1] = {key = #orders, text = ("o"):rep(99) .. #orders} end
+      end
+    ]]
+    assert.same({"100 {key, text} <- _G.orders[*]", "101 {id, text} <- _G.quota[*]"},
+                groups_of(answer))
+    assert.is_true(answer.groups[1].retained_bytes < answer.groups[2].retained_bytes)
+  end)
+end)
+
 describe("containers that grew", function()
   it("are told with their entries, even if nothing new is in them", function()
     local answer = diff [[
