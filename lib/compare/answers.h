@@ -14,7 +14,8 @@ enum { LH_ALSO_AT = 2 };
 
 /* New objects of one class at one place that stay. If all paths take more than 16 times the file
 ** (and 1 MiB), the rest are "...". Eight or more paths from _G or package.loaded that differ only
-** in numbers are one: _G.request_*. An object shared by new functions is held by their holder. */
+** in numbers are one: _G.request_*. An object shared by new functions is held by their holder; one
+** shared by new tables at one place is in their group. */
 typedef struct lh_diff_group {
   uint32_t class_index;     /* class of the example */
   const char *class_name;   /* the most frequent names, with * for numbers that differ: "A, B and

@@ -4,7 +4,7 @@
 ** group: the shared object represents it, and the places of the handlers are its holders. A group
 ** joins another if most of its tops lead to tops of that one, about one each, and that one retains
 ** more: four times as much if an older object holds it. What all share, such as a configuration,
-** joins nobody.
+** joins nobody. What tables at one place share goes into their group instead.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -230,6 +230,33 @@ static void join_lists(joint *j) {
   for (uint32_t i = 0; i < g->n_groups; i++) g->alike[i] = last_of(g->alike, i);
 }
 
+/* Records at one place that share objects are what hangs there, and what they share is in them: the
+** group of these goes into that of the records. Of closures what they share says more. */
+static bool keep_records(joint *j) {
+  lh_grouping *g = j->g;
+  uint32_t *joiner = lh_alloc(g->n_groups, sizeof *joiner);
+  bool *has_several = lh_alloc_zeroed(g->n_groups, sizeof *has_several);
+  bool ok = joiner && has_several;
+  for (uint32_t i = 0; ok && i < g->n_groups; i++) joiner[i] = LH_NO_NUMBER;
+  for (uint32_t i = 0; ok && i < g->n_groups; i++) {
+    uint32_t to = g->into[i];
+    if (to == i) continue;
+    has_several[to] |= joiner[to] != LH_NO_NUMBER;
+    joiner[to] = i;
+  }
+  for (uint32_t i = 0; ok && i < g->n_groups; i++) {
+    if (g->into[i] != i || joiner[i] == LH_NO_NUMBER || has_several[i] || is_older_held(j, i))
+      continue;
+    uint32_t class_index = g->places.list[joiner[i]].class_index;
+    if (class_index == UINT32_MAX || lh_class_at(g->c, class_index)->type != LH_TYPE_TABLE)
+      continue;
+    g->into[joiner[i]] = joiner[i];
+    g->into[i] = joiner[i];
+  }
+  LH_FREE_ALL(joiner, has_several);
+  return ok;
+}
+
 /* Each group goes into the one where most of its tops lead. That one retains more, so there is no
 ** cycle. The last group of a chain counts all. */
 static bool join_groups(joint *j) {
@@ -243,6 +270,7 @@ static bool join_groups(joint *j) {
     g->into[l->from] = l->to;
   }
   lh_free(sources);
+  if (!keep_records(j)) return false;
   join_lists(j);
   for (uint32_t i = 0; i < g->n_groups; i++) g->into[i] = last_of(g->into, i);
   return true;

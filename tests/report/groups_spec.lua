@@ -38,6 +38,28 @@ describe("new objects that stay", function()
                  json.decode(path).paths[1].text)
   end)
 
+  -- _G.trail -> [i] -> who -> session, which two records share
+  it("are the records at a path, not what these share", function()
+    local program = [[
+      audit = {trail = {}}
+      function leak()
+        for i = 1, 100 do
+          local session = {id = i, buffer = {("x"):rep(200) .. i}}
+          for _, what in ipairs {"login", "logout"} do
+            table.insert(audit.trail, {who = session, what = what})
+          end
+        end
+      end
+    ]]
+    local answer, dir = diff(program)
+    assert.same({"200 {what, who} <- _G.audit.trail[*]"}, groups_of(answer))
+    assert.same({0, 200, 400}, answer.groups[1].at)
+    assert.equal(answer.retained_bytes, answer.groups[1].retained_bytes)
+    local leaks = json.decode(support.run({"heaptop", "--leaks", "--json", "c"}, {cwd = dir})).leaks
+    assert.same({"_G.audit.trail[*]", "{what, who}", 400},
+                {leaks[1].held_by, leaks[1].class, leaks[1].objects})
+  end)
+
   it("are one class where loaded code differs in numbers only", function()
     local answer = diff [[
       compiled = {}
