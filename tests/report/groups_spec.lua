@@ -55,7 +55,8 @@ describe("new objects that stay", function()
     assert.same({"200 {what, who} <- _G.audit.trail[*]"}, groups_of(answer))
     assert.same({0, 200, 400}, answer.groups[1].at)
     assert.equal(answer.retained_bytes, answer.groups[1].retained_bytes)
-    local leaks = json.decode(support.run({"heaptop", "--leaks", "--json", "c"}, {cwd = dir})).leaks
+    local text = support.run({"heaptop", "--leaks", "--json", "c"}, {cwd = dir})
+    local leaks = json.decode(text).leaks
     assert.same({"_G.audit.trail[*]", "{what, who}", 400},
                 {leaks[1].held_by, leaks[1].class, leaks[1].objects})
   end)
