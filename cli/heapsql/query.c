@@ -46,7 +46,7 @@ void heapsql_lock(cli *c, sqlite3 *db) {
     cli_die(c, NULL, "%s", sqlite3_errmsg(db));
 }
 
-/* " (is select meant?)", if the word in `near "selec": syntax error` is nearly one of SQL; or "". */
+/* " (is select meant?)", if the word in `near "selec": syntax error` is nearly one of SQL. */
 static const char *guess_word(const char *message) {
   static const char *const words[][2] = {
       {"select", " (is select meant?)"},  {"from", " (is from meant?)"},

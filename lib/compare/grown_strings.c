@@ -4,7 +4,7 @@
 ** Each of the strings is a new object, and the one before it is garbage. So no object stays, and
 ** no container grows. The holder stays: its field in c is the same field in a and b. A field counts
 ** if its string is longer in b than in a and in c than in b, and if half of the shorter string is
-** the beginning or the end of the longer one. Else the last page that a server sent would grow, too.
+** the beginning or the end of the longer one. Else the last page of a server would grow, too.
 */
 #include <stdlib.h>
 

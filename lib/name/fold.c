@@ -4,8 +4,8 @@
 ** Numbers and objects as keys become [*], and so do string keys of maps. A link from a class to the
 ** same class stands for any number of links: .next*, (.children[*])*. Two links in turn are .*, as
 ** in a binary tree; but a link by name and a link by any key both stay. A closure that holds a
-** closure of its class as an upvalue is a link, too: (upvalue previous)*. A step in front with a key
-** behind also gets a star if the two repeat: a chain of defaults in metatables is
+** closure of its class as an upvalue is a link, too: (upvalue previous)*. A step in front with a
+** key behind also gets a star if the two repeat: a chain of defaults in metatables is
 ** (metatable.__index)*. After 40 pieces the rest is one "...".
 */
 #include "fold.h"

@@ -195,10 +195,10 @@ local function runs_between(leaks)
 end
 
 -- In so many runs; where only one of several leaves something, 0.998 is 1.
-local function whole(per_run, runs)
-  local n = per_run * runs
+local function whole(per_run, n_runs)
+  local n = per_run * n_runs
   local near = math.floor(n + 0.5)
-  return runs > 1 and math.abs(n - near) < 0.02 * near and near or n
+  return n_runs > 1 and math.abs(n - near) < 0.02 * near and near or n
 end
 
 local function describe(leaks)
@@ -217,17 +217,18 @@ local function describe(leaks)
                leak.bytes_per_run and size(leak.bytes_per_run) or "", leak.class, leak.held_by,
                leak.fingerprint or "", below = leak.allocated}
   end
-  local runs = runs_between(leaks)
-  objects, tops, entries = whole(objects, runs), whole(tops, runs), whole(entries, runs)
+  local every = runs_between(leaks)
+  objects, tops, entries = whole(objects, every), whole(tops, every), whole(entries, every)
   if objects > 0 then
-    left[1] = ("%s (%s in all)"):format(count_of(objects, "object", "objects"), size(bytes * runs))
+    left[1] = ("%s (%s in all)"):format(count_of(objects, "object", "objects"),
+                                        size(bytes * every))
   end
   if entries > 0 then left[#left + 1] = count_of(entries, "entry", "entries") end
   local others = objects - tops > 1e-9 and (";\n%.3g of the objects %s the others"):format(
     tops, tops > 1 and "retain" or "retains") or ""
   local see = leaks.file and text.see(leaks.file) or leaks.file_error
   return ("%s leaves %s behind, seen in %d runs%s\n\n%s%s"):format(
-    runs == 1 and "each run" or "one run in " .. runs, table.concat(left, " and "),
+    every == 1 and "each run" or "one run in " .. every, table.concat(left, " and "),
     leaks.runs, others,
     text.columns({">per run", ">retained", "class", "held by", "fingerprint"}, rows),
     see and "\n\n" .. see or "")

@@ -106,8 +106,8 @@ describe("strings that are replaced by longer ones", function()
                    grown.shallow_bytes[3] > 2 * grown.shallow_bytes[2] - 100)
     local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
     assert.matches("^Nothing that was allocated between a and b is still alive in c; 1 string grew "
-                   .. "by [%d.]+ KB\n\nContainers older than a, and strings in them, that grew until "
-                   .. "b and again until c\n[^\n]+\n[^\n]+ string  _G%.log%.buffer\n", text)
+                   .. "by [%d.]+ KB\n\nContainers older than a, and strings in them, that grew "
+                   .. "until b and again until c\n[^\n]+\n[^\n]+ string  _G%.log%.buffer\n", text)
   end)
 
   it("are told with the line that made them, which a container has not", function()
@@ -130,7 +130,8 @@ describe("strings that are replaced by longer ones", function()
       function leak() for i = 1, 500 do numbers[#numbers + 1] = i end end
     ]]
     text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
-    assert.matches("\nWhich line grew a container is in a profile, not in a snapshot: heapprof ", text)
+    assert.matches("\nWhich line grew a container is in a profile, not in a snapshot: heapprof ",
+                   text)
   end)
 
   it("are one row for all fields at one place", function()

@@ -232,8 +232,8 @@ describe("heaptop --growing with marks", function()
           recent[n % 64] = last
         end
       end]]
-    local collections = cjson.decode(ask(dir, "--json", "s")).collections
-    local chain, ring = row_of(collections, "_G.recent[*]"), row_of(collections, "_G.recent")
+    local found = cjson.decode(ask(dir, "--json", "s")).collections
+    local chain, ring = row_of(found, "_G.recent[*]"), row_of(found, "_G.recent")
     assert.same({"grows", "bounded"}, {chain.prospect, ring.prospect})
     assert.is_true(chain.bytes > 300000 and ring.bytes < 5000)
   end)
