@@ -94,32 +94,13 @@ static int compare_members(const void *left, const void *right) {
   return LH_LESS(a->group, b->group) ?: LH_MORE(a->objects, b->objects) ?: strcmp(a->name, b->name);
 }
 
-/* Of a function in loaded code, the code in its name: it often differs in numbers. NULL: none. */
-static char *copy_loaded_code(const char *name, size_t *n) {
-  const char *end = strstr(name, "[string \"") ? strrchr(name, ']') : NULL;
-  *n = end ? (size_t)(end - name) : 0;
-  char *code = end ? lh_copy_text(name) : NULL;
-  if (code) code[*n] = '\0';
-  return code;
-}
-
-/* "Order 17" becomes "Order *", but lines stay. False: no numbers. */
-static bool fold_numbers(lh_text *folded, const lh_class_entry *class, const char *name) {
-  size_t n;
-  if (class->stable == class->name) return lh_fold_digits(folded, name);
-  char *code = copy_loaded_code(name, &n);
-  bool any = code && lh_fold_digits(folded, code);
-  if (any) lh_text_string(folded, name + n);
-  lh_free(code);
-  return any;
-}
-
-/* LH_NO_NUMBER: out of memory, or texts->full. */
+/* "Order 17" becomes "Order *", but lines stay. LH_NO_NUMBER: out of memory, or texts->full. */
 static lh_text_id fold_name(lh_grouping *g, const member *m) {
   lh_strings *texts = &g->places.texts;
   const lh_class_entry *class = &g->c->classes->list[m->class_index];
   lh_text folded = {0};
-  bool any = fold_numbers(&folded, class, m->name);
+  bool any = class->stable == class->name ? lh_fold_digits(&folded, m->name)
+                                          : lh_fold_loaded_code(&folded, m->name);
   if (any) return lh_strings_take(texts, &folded);
   lh_text_free(&folded);
   return lh_strings_add(texts, m->name, strlen(m->name));

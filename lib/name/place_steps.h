@@ -187,6 +187,10 @@ enum { LH_MANY_NUMBERS = 8 };
 
 /* With * for each number. False: it has none, and `out` stays empty. */
 bool lh_fold_digits(lh_text *out, const char *text);
+
+/* The same for a function of loaded code: 'function [string "return *"]:1', where the line stays.
+** False for other names, too. */
+bool lh_fold_loaded_code(lh_text *out, const char *text);
 size_t lh_digits(const char *text); /* how many digits the text begins with */
 
 /* The name of a module ends after n bytes. plugins.shop_r12 becomes plugins.*, because a package

@@ -28,6 +28,16 @@ bool lh_fold_digits(lh_text *out, const char *text) {
   return any;
 }
 
+bool lh_fold_loaded_code(lh_text *out, const char *text) {
+  const char *end = strstr(text, "[string \"") ? strrchr(text, ']') : NULL;
+  bool any = end && add_folded(out, text, (size_t)(end - text));
+  if (any)
+    lh_text_string(out, end);
+  else
+    lh_text_free(out);
+  return any;
+}
+
 bool lh_fold_differing(lh_text *out, const char *text, const char *other) {
   while (*text && *other) {
     size_t n = lh_digits(text), m = lh_digits(other);
