@@ -28,6 +28,16 @@ static const char leaks[] =
     "  list = {next = list, value = i}\n"
     "end";
 
+/* Strings that grow, records that share an object, loaded code, closures that hold one another. */
+static const char others[] =
+    "log = (log or 'begin') .. ('x'):rep(500)  trail = trail or {}  handler = handler or print\n"
+    "local function wrap(previous) return function() return previous end end\n"
+    "for i = 1, 10 do\n"
+    "  local session = {id = i, buffer = {}}\n"
+    "  for k = 1, 2 do trail[#trail + 1] = {who = session, what = k} end\n"
+    "  trail['f' .. #trail] = load('return ' .. #trail)  handler = wrap(handler)\n"
+    "end";
+
 /* The folded path, found object by object. */
 static char *path_of(lh_snapshot *s, lh_id id) {
   lh_path path;
@@ -149,6 +159,10 @@ static void each_allocation_of_a_diff_fails(void **state) {
   FAIL_EACH(lh_diff_snapshots(a, b, c, &diff, &error));
   FAIL_EACH(lh_objects_with(c, diff->groups[0].fingerprint, &ids, &n, &error));
   lh_free(ids);
+  lh_diff_free(diff);
+  a = program_step(&p, others), b = program_step(&p, others), c = program_step(&p, others);
+  FAIL_EACH(lh_diff_snapshots(a, b, c, &diff, &error));
+  assert_true(diff->n_grown > 1);
   lh_diff_free(diff);
   program_end(&p);
   printf("faults: allocations while comparing: %zu cases, %zu survived\n", n_cases, n_cases);
