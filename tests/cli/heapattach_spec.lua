@@ -369,12 +369,12 @@ describe("before it touches the process heapattach", function()
 
   it("tells what can be had where nothing is asked for", function()
     assert.equal([[
-heapattach: what of 4711?
-    heapattach --strings 0 -o NEW 4711    a snapshot, into this file
-    heapattach --list 4711    the Lua states that there are
-    heapattach --watch 4711    how its heap grows, a line each second
+heapattach: what of 1?
+    heapattach --strings 0 -o NEW 1    a snapshot, into this file
+    heapattach --list 1    the Lua states that there are
+    heapattach --watch 1    how its heap grows, a line each second
 Try 'heapattach --help'.
-]], with_new_name((select(2, attach(one, {"--strings", "0", "4711"})))))
+]], with_new_name((select(2, attach(one, {"--strings", "0", "1"})))))
     support.write_file(dir .. "/core", "")
     refuses_untouched("^heapattach: %-%-every needs the number of a process: the file 'core' " ..
                       "stays as it is\n", {"--every", "1", "core"})
