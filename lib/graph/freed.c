@@ -16,7 +16,8 @@ enum { OUTSIDE = 0, FREED = 1, MAY_STAY = 2, STAYS = 3 };
 typedef struct finding {
   const lh_snapshot *snapshot;
   lh_freed_set *freed;
-  lh_id *stack; /* staying objects whose edges are not yet followed */
+  size_t n_undecided; /* objects that may stay */
+  lh_id *stack;       /* staying objects whose edges are not yet followed */
   size_t n_stack, capacity;
   bool failed;
 } finding;
@@ -30,10 +31,10 @@ static void list_object(lh_freed_set *freed, lh_id id, uint8_t how) {
   freed->list[freed->n++] = id;
 }
 
-/* An object's dominators are on its shortest path, so they are listed before it. Returns whether
-** some object may stay. */
-static bool list_behind(lh_freed_set *freed, const lh_snapshot *s, const lh_id *ids, size_t n_ids) {
-  bool may_stay = false;
+/* An object's dominators are on its shortest path, so they are listed before it. */
+static void list_behind(finding *f, const lh_id *ids, size_t n_ids) {
+  const lh_snapshot *s = f->snapshot;
+  lh_freed_set *freed = f->freed;
   for (size_t i = 0; i < n_ids; i++)
     if (freed->is_freed[ids[i]] == OUTSIDE && lh_is_reachable(s, ids[i]))
       list_object(freed, ids[i], FREED);
@@ -44,15 +45,15 @@ static bool list_behind(lh_freed_set *freed, const lh_snapshot *s, const lh_id *
       lh_id target = s->edge[e];
       if (s->parent[target] != id || freed->is_freed[target] != OUTSIDE) continue;
       bool is_dominated = freed->is_freed[s->idom[target]] == FREED;
-      may_stay |= !is_dominated;
+      f->n_undecided += !is_dominated;
       list_object(freed, target, is_dominated ? FREED : MAY_STAY);
     }
   }
-  return may_stay;
 }
 
 static void keep_object(finding *f, lh_id id) {
   f->freed->is_freed[id] = STAYS;
+  f->n_undecided--;
   f->failed = f->failed || !lh_grow(&f->stack, f->n_stack, &f->capacity, sizeof *f->stack);
   if (!f->failed) f->stack[f->n_stack++] = id;
 }
@@ -78,14 +79,14 @@ static bool has_source_outside(const finding *f, lh_id id) {
 static void find_staying(finding *f) {
   const lh_freed_set *freed = f->freed;
   if (lh_has_edges_to(f->snapshot)) {
-    for (size_t i = 0; i < freed->n; i++)
+    for (size_t i = 0; i < freed->n && f->n_undecided > 0; i++)
       if (freed->is_freed[freed->list[i]] == MAY_STAY && has_source_outside(f, freed->list[i]))
         keep_object(f, freed->list[i]);
   } else {
-    for (lh_id id = 0; id <= f->snapshot->n; id++)
+    for (lh_id id = 0; id <= f->snapshot->n && f->n_undecided > 0; id++)
       if (is_outside(f, id)) follow_edges(f, id);
   }
-  while (f->n_stack > 0) follow_edges(f, f->stack[--f->n_stack]);
+  while (f->n_stack > 0 && f->n_undecided > 0) follow_edges(f, f->stack[--f->n_stack]);
 }
 
 static void keep_freed(lh_freed_set *freed) {
@@ -105,7 +106,8 @@ bool lh_find_freed(lh_freed_set *freed, const lh_snapshot *snapshot, const lh_id
   *freed =
       (lh_freed_set){.is_freed = lh_alloc_zeroed(n, 1), .list = lh_alloc(n, sizeof *freed->list)};
   if (!freed->is_freed || !freed->list) return false;
-  if (list_behind(freed, snapshot, ids, n_ids)) find_staying(&f);
+  list_behind(&f, ids, n_ids);
+  find_staying(&f);
   lh_free(f.stack);
   keep_freed(freed);
   return !f.failed;
