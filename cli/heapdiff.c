@@ -275,11 +275,22 @@ static int answer_diff(cli *c, request *r, const char *question, lh_snapshot *sn
   return status;
 }
 
+/* Before the next snapshot is opened, since that takes less memory. */
+static void prepare_older(cli *c, const char *file, lh_snapshot *snapshot, lh_snapshot *before) {
+  lh_error error;
+  if (is_big(snapshot)) cli_progress(c, "counting what is in %s", file);
+  cli_check(c, lh_prepare_older(snapshot, before, &error), NULL, &error);
+  cli_progress(c, NULL);
+}
+
 static int compare_files(cli *c, request *r) {
   lh_snapshot *snapshots[3];
   lh_request asked = request_of(c, r);
   size_t n = r->n_files;
-  for (size_t i = 0; i < n; i++) snapshots[i] = cli_open(c, r->files[i]);
+  for (size_t i = 0; i < n; i++) {
+    snapshots[i] = cli_open(c, r->files[i]);
+    if (n == 3 && i < 2) prepare_older(c, r->files[i], snapshots[i], i > 0 ? snapshots[0] : NULL);
+  }
   asked.snapshots = snapshots;
   asked.n_snapshots = n;
   int status = answer_diff(c, r, "diff", snapshots[n - 1], &asked);

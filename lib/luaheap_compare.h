@@ -20,6 +20,13 @@ bool lh_is_earlier(const lh_snapshot *a, const lh_snapshot *b);
 ** lh_mark_at are invalid. O(objects) for each placed mark. */
 int lh_place_marks(lh_snapshot *const *snapshots, size_t n, lh_error *error);
 
+/* Prepares the first of three snapshots for the question "diff" (`before` NULL), then the second
+** (`before`: the first). Called before the next one is opened, it saves most of the memory: the
+** snapshots are counted, and their objects are freed. Afterwards they are for one lh_ask, and for
+** lh_snapshot_info, lh_snapshot_outside, lh_reach_totals and lh_close. Their files must stay.
+** O(n + m). */
+int lh_prepare_older(lh_snapshot *snapshot, lh_snapshot *before, lh_error *error);
+
 /* ==== 2. Growth over many snapshots ================================================= */
 
 /* Figures of any number of snapshots side by side, to see what grows. The snapshots may be of

@@ -56,7 +56,8 @@ typedef struct lh_grown {
   uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
   uint64_t cause;                        /* as in a group */
   char fingerprint[LH_FINGERPRINT_BYTES];
-  uint32_t at; /* private: number of the place */
+  uint32_t at;  /* private: number of the place */
+  lh_id holder; /* private: of a string */
 } lh_grown;
 
 /* Returns the growth from a to c; 0 if there is none. */
@@ -89,9 +90,9 @@ typedef struct lh_diff {
 /* Finds objects allocated between a and b that are reachable in c (the three-snapshot technique). b
 ** NULL: finds what appeared and vanished between a and c. The snapshots must stay open as long as
 ** the diff. c is analysed and classified, and so are a and b if classes are compared; else nothing
-** is kept of them. Uses at most as many threads as opening c, one for each snapshot, without effect
-** on the result. LH_EARGUMENT: snapshots of one state are not in the order of time. Free with
-** lh_diff_free. O(n + m). */
+** is kept of them. Of three, a and b may be prepared (lh_prepare_older). Uses at most as many
+** threads as opening c, one for each older snapshot, without effect on the result. LH_EARGUMENT:
+** snapshots of one state are not in the order of time. Free with lh_diff_free. O(n + m). */
 int lh_diff_snapshots(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff **out,
                       lh_error *error);
 

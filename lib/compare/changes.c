@@ -52,30 +52,30 @@ static bool make_change_rows(rows *r, const lh_snapshot *const at[3], lh_whole_d
   return ok;
 }
 
-static void count_appeared(rows *r, lh_window *w) {
+static void count_appeared(rows *r, const lh_window *w) {
   for (lh_id id = 1; id <= w->c->n; id++) {
     if (!lh_is_reachable(w->c, id) || lh_is_own(w->c, id) || !lh_is_new(w, id)) continue;
     r->list[r->of[2][lh_class_of(w->c, id)]].appeared++;
   }
 }
 
-static lh_id later_self(lh_window *w, lh_id id) {
+static lh_id later_self(const lh_window *w, lh_id id, uint32_t *distance) {
   lh_id found = lh_find_header(w->c, lh_address_of(w->a, id));
   if (found == LH_NO_OBJECT) return found;
-  return lh_find_in_earlier(w->c, found, w->a, w->since, &w->from_a) == id ? found : LH_NO_OBJECT;
+  return lh_find_in_earlier(w->c, found, w->a, w->since, distance) == id ? found : LH_NO_OBJECT;
 }
 
 /* Counts objects that are reachable in a, and garbage or absent in c. */
-static void count_freed(rows *r, lh_window *w, lh_diff *diff) {
+static void count_freed(rows *r, const lh_window *w, lh_diff *diff) {
+  uint32_t distance = 0;
   lh_id call[2];
   lh_find_call(w->a, call);
   for (lh_id id = 1; id <= w->a->n; id++) {
     if (!lh_is_reachable(w->a, id) || lh_is_own(w->a, id)) continue;
     if (id == call[0] || id == call[1]) continue;
-    lh_id later = later_self(w, id);
+    lh_id later = later_self(w, id, &distance);
     if (later != LH_NO_OBJECT && lh_is_reachable(w->c, later)) continue;
     r->list[r->of[0][lh_class_of(w->a, id)]].gone++;
-    if (w->b) continue;
     diff->gone_objects++;
     diff->gone_bytes += lh_shallow_bytes(w->a, id);
   }
@@ -99,19 +99,16 @@ static void drop_empty(rows *r) {
   r->n = kept;
 }
 
-int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
-                    uint32_t a_in_c, lh_whole_diff *whole, lh_error *error) {
-  const lh_snapshot *const at[3] = {a, b, c};
+int lh_diff_changes(const lh_window *window, lh_whole_diff *whole, lh_error *error) {
+  const lh_snapshot *const at[3] = {window->a, window->b, window->c};
   lh_diff *diff = &whole->visible;
   rows r = {0};
   bool ok = make_change_rows(&r, at, whole);
   if (ok && diff->same_state) {
-    lh_window appeared = {.a = a, .c = c, .since = a_in_c, .until = lh_mark_count(c)};
-    lh_window gone = appeared;
-    gone.b = b;
-    lh_find_call(c, appeared.call);
+    lh_window appeared = *window;
+    lh_find_call(window->c, appeared.call);
     count_appeared(&r, &appeared);
-    count_freed(&r, &gone, diff);
+    count_freed(&r, window, diff);
   }
   if (ok) {
     drop_empty(&r);

@@ -6,6 +6,7 @@
 **     groups.c             new objects by place
 **     shared_holders.c     holders that share new objects
 **     allocation_counts.c  objects allocated at the sites of new objects
+**     older.c              what is kept of the older snapshots
 **     grown.c              containers
 **     grown_strings.c      strings that are replaced by longer ones
 **     changes.c            classes
@@ -63,8 +64,8 @@ const char *lh_name_with(const lh_known_classes *known, const lh_known_class *cl
 
 /* ==== age.c ========================================================================= */
 
-/* A time in snapshot c, between the snapshots a and b, if not NULL; these tell revived objects from
-** new ones. */
+/* A time in snapshot c, between the snapshots a and b, if not NULL; these are counted, and tell
+** revived objects from new ones. */
 typedef struct lh_window {
   const lh_snapshot *a, *b, *c;
   uint32_t since; /* index of a mark in c; new objects are younger */
@@ -72,7 +73,6 @@ typedef struct lh_window {
   lh_id_range allocated[2]; /* on allgc and finobj: younger than `since`; if `a` is NULL,
                                lh_objects_in, and no marks are used */
   lh_id call[2];            /* in c: lh_find_call */
-  uint32_t from_a, from_b;  /* distances of lh_find_in_earlier */
 } lh_window;
 
 /* Finds the arguments of the call heap.snapshot(name, options) that took the snapshot, if only the
@@ -83,13 +83,26 @@ void lh_find_call(const lh_snapshot *snapshot, lh_id arguments[2]);
 lh_id_range lh_younger_than(const lh_snapshot *snapshot, lh_list list, uint32_t mark);
 
 /* True if object `id` of c was allocated in the window. */
-bool lh_is_new(lh_window *window, lh_id id);
+bool lh_is_new(const lh_window *window, lh_id id);
 
 /* Returns object `id` of `later` in `earlier`, whose mark has that index in `later`; or
 ** LH_NO_OBJECT. An object younger than the mark is another one, even at the same address.
 ** *distance: the difference of ids that the last call found, which saves a search; at first 0. */
 lh_id lh_find_in_earlier(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,
                          uint32_t mark, uint32_t *distance);
+
+/* The same object in a later snapshot. The earlier one is counted, and its objects are not read. */
+lh_id lh_find_in_later(const lh_snapshot *earlier, uint64_t address, lh_type type,
+                       const lh_snapshot *later, uint32_t mark);
+
+/* An object with a finalizer, which may be revived, with the address of its metatable. */
+typedef struct lh_finalized {
+  uint64_t address, metatable;
+  lh_type type;
+} lh_finalized;
+
+/* Lists them by address. Free with lh_free. */
+bool lh_list_finalized(const lh_snapshot *snapshot, lh_finalized **out, size_t *n);
 
 /* ==================================================================================== */
 
@@ -158,22 +171,76 @@ uint32_t lh_state_behind(lh_folds *folds, lh_id id, uint32_t e);
 int lh_diff_allocations(const lh_window *window, const uint8_t *new_ones, lh_diff *diff,
                         lh_error *error);
 
-/* grown.c: sets `grown`; analyses a and b if weak tables grew. a_in_c: index of a's mark in c. */
-typedef struct lh_three {
-  lh_snapshot *a, *b, *c;
-  uint32_t a_in_c, b_in_c, a_in_b;
-  uint32_t from_b_to_c, from_a_to_b; /* distances of lh_find_in_earlier */
-} lh_three;
+/* ==== older.c: what is kept of the older snapshots of three ======================== */
 
-int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error);
+/* A container that grew from a to b. */
+typedef struct lh_rising {
+  uint64_t address;
+  lh_type type;
+  uint64_t shallow_bytes[2], entries[2]; /* entries that last (lh_lasting_entries) */
+  uint64_t all_entries;                  /* in b */
+} lh_rising;
 
-/* grown_strings.c: appends to `grown` the strings that replaced shorter ones, whose array has room
-** for *capacity. False: out of memory. O(c, and edges of their holders). */
-bool lh_add_grown_strings(lh_three *three, lh_diff *diff, size_t *capacity);
+/* A string of b in a field of an older holder, which continues that of a, if a has one. */
+typedef struct lh_rising_string {
+  uint64_t holder; /* address */
+  lh_type holder_type;
+  uint64_t field[4];         /* words that tell a field of the holder */
+  uint64_t shallow_bytes[2]; /* in a, 0 without one, and b */
+  char *text;                /* the kept bytes in b */
+  uint64_t kept, length;
+  lh_id in_b; /* this and the next: while it is looked for */
+  bool continues;
+} lh_rising_string;
+
+struct lh_counted {
+  lh_finalized *finalized;
+  size_t n_finalized;
+  lh_printed *printed; /* NULL: this and the fields below are not filled */
+  size_t n_printed;
+  lh_spot_numbers numbers;
+  struct {
+    lh_id table;
+    uint64_t entries;
+  } * weak; /* the lasting entries of each weak table, by id */
+  size_t n_weak, weak_capacity;
+  lh_rising *rising; /* of b */
+  size_t n_rising, rising_capacity;
+  lh_rising_string *strings; /* of b, by holder */
+  size_t n_strings, string_capacity;
+  bool has_rising;
+};
+
+/* Counts the objects at each place. Needs lh_classify_for_places. The caller calls
+** lh_counted_free. */
+int lh_count_places(const lh_snapshot *snapshot, lh_counted *counted, lh_error *error);
+void lh_counted_free(lh_counted *counted);
+
+/* Fills snapshot->counted; lh_count_finalized fills `finalized` alone. An analysis that was made
+** for that is forgotten. */
+int lh_count_older(lh_snapshot *snapshot, lh_error *error);
+int lh_count_finalized(lh_snapshot *snapshot, lh_error *error);
+void lh_forget_counted(lh_snapshot *snapshot);
+
+/* Fills `rising` of b. Needs the objects of both, counted, and a's mark in b. */
+int lh_find_rising(lh_snapshot *a, lh_snapshot *b, lh_error *error);
+
+/* grown.c: lh_find_grown sets `grown`, with garbage; c need not be analysed. lh_describe_grown
+** needs the analysed c alone, and drops the garbage. False: out of memory. */
+bool lh_find_grown(const lh_snapshot *b, const lh_snapshot *c, uint32_t b_in_c, lh_diff *diff);
+bool lh_describe_grown(const lh_snapshot *c, lh_diff *diff);
+
+/* grown_strings.c. lh_find_rising_strings adds the strings of a holder that is in a and b, and
+** changed. young: the objects of b that a lacks. lh_add_grown_strings appends to `grown` those that
+** are longer in c, with garbage; the array has room for *capacity. False: out of memory.
+** O(edges of the holders). */
+bool lh_find_rising_strings(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now,
+                            lh_id_range young, lh_counted *counted);
+bool lh_add_grown_strings(const lh_snapshot *b, const lh_snapshot *c, uint32_t b_in_c,
+                          lh_diff *diff, size_t *capacity);
 
 /* changes.c: sets `classes`, and gone_* if `same_state`. b may be NULL. */
-int lh_diff_changes(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c,
-                    uint32_t a_in_c, lh_whole_diff *whole, lh_error *error);
+int lh_diff_changes(const lh_window *window, lh_whole_diff *whole, lh_error *error);
 
 /* ==== causes.c ====================================================================== */
 

@@ -91,33 +91,41 @@ static int no_such_mark(const lh_snapshot *snapshot, const char *name, lh_error 
 
 /* ==================================================================================== */
 
-/* Flags the reachable new objects, but counts luaheap's (flagged before) and the call's as left. */
-static void flag_new(const lh_snapshot *c, const lh_window *window, uint8_t *flags, lh_diff *diff) {
-  const lh_id *call = window->call;
-  lh_id without_age = window->a ? c->list_first[LH_LIST_TOBEFNZ] : c->n + 1;
+/* Flags of an object. FLAG_OURS: of luaheap (lh_mark_luaheap). */
+enum { FLAG_OURS = 1, FLAG_NEW = 2 };
+
+static void flag_new_in(const lh_window *window, lh_id first, lh_id end, uint8_t *flags) {
+  for (lh_id id = first; id < end; id++)
+    if (!lh_is_own(window->c, id) && lh_is_new(window, id)) flags[id] = FLAG_NEW;
+}
+
+/* Flags the new objects, with garbage and the call's. Those on tobefnz have no age. */
+static uint8_t *find_new(const lh_window *window) {
+  const lh_snapshot *c = window->c;
+  uint8_t *flags = lh_alloc_zeroed((size_t)c->n + 1, 1);
   lh_window with_call = *window;
   with_call.call[0] = with_call.call[1] = LH_NO_OBJECT;
+  for (int i = 0; flags && i < 2; i++)
+    flag_new_in(&with_call, window->allocated[i].first, window->allocated[i].end, flags);
+  if (flags && window->a)
+    flag_new_in(&with_call, c->list_first[LH_LIST_TOBEFNZ], c->list_first[LH_LIST_FIXEDGC], flags);
+  return flags;
+}
+
+/* Leaves the reachable ones; counts luaheap's and the call's as left. Needs the analysis. */
+static bool choose_new(const lh_snapshot *c, uint8_t *flags, lh_diff *diff) {
+  lh_id call[2];
+  if (!lh_mark_luaheap(c, flags, FLAG_OURS)) return false;
+  lh_find_call(c, call);
   for (lh_id id = 1; id <= c->n; id++) {
-    bool may_be = lh_in_ranges(window->allocated, id) || id >= without_age;
-    bool is_left = flags[id] || id == call[0] || id == call[1];
-    bool is_new =
-        may_be && lh_is_reachable(c, id) && !lh_is_own(c, id) && lh_is_new(&with_call, id);
+    bool is_new = flags[id] & FLAG_NEW && lh_is_reachable(c, id);
+    bool is_left = is_new && (flags[id] & FLAG_OURS || id == call[0] || id == call[1]);
     flags[id] = is_new && !is_left;
-    if (!is_new || !is_left) continue;
+    if (!is_left) continue;
     diff->left_objects++;
     diff->left_bytes += lh_shallow_bytes(c, id);
   }
-}
-
-/* NULL: out of memory. */
-static uint8_t *find_new(lh_snapshot *c, const lh_window *window, lh_diff *diff) {
-  uint8_t *new_ones = lh_alloc_zeroed((size_t)c->n + 1, 1);
-  if (new_ones && lh_mark_luaheap(c, new_ones, 1)) {
-    flag_new(c, window, new_ones, diff);
-    return new_ones;
-  }
-  lh_free(new_ones);
-  return NULL;
+  return true;
 }
 
 static int add_groups(lh_snapshot *c, const lh_window *window, const uint8_t *new_ones,
@@ -133,85 +141,48 @@ static int prepare_snapshot(lh_snapshot *snapshot, lh_error *error) {
 
 /* ==== Older snapshots, one thread each ================================================ */
 
-/* The older snapshots come first: c takes most memory, and the files bound the sum. */
-enum { SIDE_B, SIDE_A, SIDE_C, SIDES };
+typedef struct older {
+  lh_snapshot *at[2]; /* NULL: absent */
+  bool are_whole;     /* with a full analysis, which stays; else only counted */
+  int code[2];
+  lh_error error[2];
+} older;
 
-typedef struct side {
-  lh_snapshot *snapshot; /* NULL: absent */
-  bool is_whole;         /* full analysis, which stays; else only `printed` */
-  bool is_dropped;       /* was not analysed before, and drops its analysis */
-  lh_printed *printed;
-  size_t n_printed;
-  lh_spot_numbers numbers;
-  int code;
-  lh_error error;
-} side;
-
-static int list_spots(side *s, lh_error *error) {
-  int code = lh_list_printed(s->snapshot, &s->printed, &s->n_printed, error);
-  if (code || lh_number_spots(s->snapshot, &s->numbers)) return code;
-  return lh_fail_memory(error, "counting what is at a place");
-}
-
-/* Lists reachable objects by place; older ones of three snapshots need no more. */
-static int list_places(side *s) {
-  int code = lh_find_paths(s->snapshot, &s->error);
-  if (!code) code = lh_classify_for_places(s->snapshot, &s->error);
-  if (!code) code = list_spots(s, &s->error);
-  if (s->is_dropped) lh_keep_reach_alone(s->snapshot);
-  return code;
-}
-
-static bool prepare_side(void *data, uint32_t i) {
-  side *s = (side *)data + i;
-  if (s->snapshot)
-    s->code = s->is_whole ? prepare_snapshot(s->snapshot, &s->error) : list_places(s);
+static bool prepare_one(void *data, uint32_t i) {
+  older *o = data;
+  if (!o->at[i]) return true;
+  int code = o->are_whole ? prepare_snapshot(o->at[i], &o->error[i])
+                          : lh_count_older(o->at[i], &o->error[i]);
+  if (!code) code = lh_count_finalized(o->at[i], &o->error[i]);
+  o->code[i] = code;
   return true;
 }
 
-/* Of several errors, c's is reported first, then a's. */
-static int prepare_all(side sides[SIDES], lh_error *error) {
-  static const int order[] = {SIDE_C, SIDE_A, SIDE_B};
-  for (int i = 0; i < SIDES; i++) {
-    side *s = &sides[i];
-    s->is_dropped = s->snapshot && !s->is_whole && !s->snapshot->retained;
-  }
-  (void)lh_parallel_for(sides[SIDE_C].snapshot->threads, SIDE_C, prepare_side, sides);
-  (void)prepare_side(sides, SIDE_C);
-  for (int i = 0; i < SIDES; i++) {
-    const side *s = &sides[order[i]];
-    if (s->code && error) *error = s->error;
-    if (s->code) return s->code;
+static int prepare_older(lh_snapshot *a, lh_snapshot *b, bool are_whole, unsigned threads,
+                         lh_error *error) {
+  older o = {.at = {a, b}, .are_whole = are_whole};
+  (void)lh_parallel_for(threads, 2, prepare_one, &o);
+  for (int i = 0; i < 2; i++) {
+    if (o.code[i] && error) *error = o.error[i];
+    if (o.code[i]) return o.code[i];
   }
   return LH_OK;
 }
 
-static void drop_analyses(side sides[SIDES]) {
-  for (int i = 0; i < SIDES; i++) {
-    if (sides[i].is_dropped) lh_forget_analysis(sides[i].snapshot);
-    sides[i].is_dropped = false;
-  }
-}
-
-static void free_sides(side sides[SIDES]) {
-  drop_analyses(sides);
-  for (int i = 0; i < SIDES; i++) {
-    lh_free(sides[i].printed);
-    lh_spot_numbers_free(&sides[i].numbers);
-  }
-}
-
 /* ==================================================================================== */
 
-static int find_marks(lh_three *t, lh_error *error) {
-  lh_snapshot *all[3] = {t->a, t->c, t->b};
-  int code = check_order(t->a, t->b ? t->b : t->c, error);
-  if (!code && t->b) code = check_order(t->b, t->c, error);
-  if (!code) code = lh_place_marks(all, t->b ? 3 : 2, error);
+static int find_marks(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_window *window,
+                      lh_error *error) {
+  lh_snapshot *all[3] = {a, c, b};
+  int code = check_order(a, b ? b : c, error);
+  if (!code && b) code = check_order(b, c, error);
+  if (!code) code = lh_place_marks(all, b ? 3 : 2, error);
   if (code) return code;
-  (void)lh_find_own_mark(t->a, t->c, &t->a_in_c);
-  if (t->b) (void)lh_find_own_mark(t->a, t->b, &t->a_in_b);
-  if (t->b) (void)lh_find_own_mark(t->b, t->c, &t->b_in_c);
+  *window = (lh_window){.a = a, .b = b, .c = c, .until = lh_mark_count(c)};
+  (void)lh_find_own_mark(a, c, &window->since);
+  if (b) (void)lh_find_own_mark(b, c, &window->until);
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
+    window->allocated[list] = lh_younger_than(c, list, window->since);
   return LH_OK;
 }
 
@@ -260,7 +231,7 @@ static void free_counts(counts *c) {
   LH_FREE_ALL(c->at, c->row_of, c->is_vague);
 }
 
-static bool count_in(const side *s, int k, lh_whole_diff *whole) {
+static bool count_in(const lh_counted *s, int k, lh_whole_diff *whole) {
   lh_diff *diff = &whole->visible;
   counts c;
   bool ok = begin_counts(&c, whole, s->numbers.n_spots) &&
@@ -282,15 +253,16 @@ static bool count_in(const side *s, int k, lh_whole_diff *whole) {
   return ok;
 }
 
-static int weigh(side sides[SIDES], lh_whole_diff *whole, lh_error *error) {
-  static const int order[] = {SIDE_A, SIDE_B, SIDE_C};
+static int weigh(const lh_window *window, lh_snapshot *c, lh_whole_diff *whole, lh_error *error) {
   lh_diff *diff = &whole->visible;
+  lh_counted in_c = {0};
   if (diff->n_groups == 0) return LH_OK;
-  int code = list_spots(&sides[SIDE_C], error);
-  if (code) return code;
+  int code = lh_count_places(c, &in_c, error);
+  const lh_counted *const at[3] = {window->a->counted, window->b->counted, &in_c};
   bool ok = true;
-  for (int k = 0; ok && k < 3; k++) ok = count_in(&sides[order[k]], k, whole);
-  if (!ok) return lh_fail_memory(error, "counting what is at a place");
+  for (int k = 0; !code && ok && k < 3; k++) ok = count_in(at[k], k, whole);
+  lh_counted_free(&in_c);
+  if (code || !ok) return code ? code : lh_fail_memory(error, "counting what is at a place");
   for (size_t i = 0; i < diff->n_groups; i++) diff->groups[i].weight = weight_of(&diff->groups[i]);
   lh_sort_groups(diff);
   return LH_OK;
@@ -325,43 +297,73 @@ static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
   return ok ? LH_OK : lh_fail_memory(error, "looking for causes");
 }
 
-static int compare_objects(lh_three *three, side sides[SIDES], lh_diff *diff, lh_error *error) {
-  lh_snapshot *b = three->b, *c = three->c;
-  lh_window window = {.a = three->a, .b = b, .c = c, .since = three->a_in_c};
-  window.until = b ? three->b_in_c : lh_mark_count(c);
-  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++)
-    window.allocated[list] = lh_younger_than(c, list, window.since);
-  lh_find_call(c, window.call);
-  diff->possibly_newer[0] = lh_possibly_newer(c, three->a_in_c);
-  if (b) diff->possibly_newer[1] = lh_possibly_newer(c, three->b_in_c);
-  uint8_t *new_ones = find_new(c, &window, diff);
-  int code = new_ones ? LH_OK : lh_fail_memory(error, "looking for new objects");
-  if (!code && b) code = lh_diff_grown(three, diff, error);
-  if (!code && b) drop_analyses(sides);
-  if (!code) code = add_groups(c, &window, new_ones, diff, error);
-  lh_free(new_ones);
-  if (!code && b) code = weigh(sides, (lh_whole_diff *)diff, error);
+/* Fills what does not need the analysis of c. */
+static int compare_with_older(const lh_window *window, uint8_t **new_ones, lh_diff *diff,
+                              lh_error *error) {
+  const lh_snapshot *b = window->b, *c = window->c;
+  diff->possibly_newer[0] = lh_possibly_newer(c, window->since);
+  if (b) diff->possibly_newer[1] = lh_possibly_newer(c, window->until);
+  *new_ones = find_new(window);
+  if (!*new_ones) return lh_fail_memory(error, "looking for new objects");
+  return !b || lh_find_grown(b, c, window->until, diff)
+             ? LH_OK
+             : lh_fail_memory(error, "listing containers");
+}
+
+static int compare_objects(const lh_window *window, lh_snapshot *c, uint8_t *new_ones,
+                           lh_diff *diff, lh_error *error) {
+  if (!choose_new(c, new_ones, diff)) return lh_fail_memory(error, "looking for new objects");
+  if (!lh_describe_grown(c, diff)) return lh_fail_memory(error, "telling who holds the containers");
+  int code = add_groups(c, window, new_ones, diff, error);
+  if (!code && window->b) code = weigh(window, c, (lh_whole_diff *)diff, error);
   return code ? code : number_causes(c, diff, error);
+}
+
+static int compare_one_state(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff,
+                             lh_error *error) {
+  lh_window window;
+  uint8_t *new_ones = NULL;
+  int code = find_marks(a, b, c, &window, error);
+  if (!code) code = share_c_functions((lh_snapshot *[]){a, b, c}, error);
+  if (!code) code = prepare_older(a, b, !b, c->threads, error);
+  if (!code && b) code = lh_find_rising(a, b, error);
+  if (!code) code = compare_with_older(&window, &new_ones, diff, error);
+  if (!code) code = prepare_snapshot(c, error);
+  if (!code) code = compare_objects(&window, c, new_ones, diff, error);
+  lh_free(new_ones);
+  if (!code && !b) code = lh_diff_changes(&window, (lh_whole_diff *)diff, error);
+  return code;
+}
+
+static int compare_states(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff,
+                          lh_error *error) {
+  lh_window window = {.a = a, .b = b, .c = c};
+  int code = prepare_older(a, b, true, c->threads, error);
+  if (!code) code = prepare_snapshot(c, error);
+  return code ? code : lh_diff_changes(&window, (lh_whole_diff *)diff, error);
+}
+
+/* False: the marks or the states do not do, or c tells the names of C functions. */
+static bool are_prepared(const lh_snapshot *a, const lh_snapshot *b, const lh_snapshot *c) {
+  uint32_t mark;
+  return b->counted && b->counted->has_rising && lh_is_same_state(b, c) && !c->is_outside &&
+         lh_find_own_mark(a, c, &mark) && lh_find_own_mark(b, c, &mark);
+}
+
+static int need_objects(lh_snapshot *a, lh_snapshot *b, lh_error *error) {
+  int code = lh_need_rows(a, error);
+  return code ? code : lh_need_rows(b, error);
 }
 
 static int compare_three(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c, lh_diff *diff,
                          lh_error *error) {
-  uint64_t state_id = lh_snapshot_info(c)->state_id;
-  lh_three three = {.a = a, .b = b, .c = c};
-  int code = 0;
-  diff->same_state = lh_snapshot_info(a)->state_id == state_id &&
-                     (!b || lh_snapshot_info(b)->state_id == state_id);
-  bool by_class = !b || !diff->same_state;
-  side sides[SIDES] = {[SIDE_A] = {.snapshot = a, .is_whole = by_class},
-                       [SIDE_B] = {.snapshot = b, .is_whole = by_class},
-                       [SIDE_C] = {.snapshot = c, .is_whole = true}};
-  if (diff->same_state) code = find_marks(&three, error);
-  if (!code && diff->same_state) code = share_c_functions((lh_snapshot *[]){a, b, c}, error);
-  if (!code) code = prepare_all(sides, error);
-  if (!code && diff->same_state) code = compare_objects(&three, sides, diff, error);
-  if (!code && by_class)
-    code = lh_diff_changes(a, b, c, three.a_in_c, (lh_whole_diff *)diff, error);
-  free_sides(sides);
+  diff->same_state = lh_is_same_state(a, c) && (!b || lh_is_same_state(b, c));
+  int code = b && !are_prepared(a, b, c) ? need_objects(a, b, error) : LH_OK;
+  if (!code)
+    code = diff->same_state ? compare_one_state(a, b, c, diff, error)
+                            : compare_states(a, b, c, diff, error);
+  lh_forget_counted(a);
+  if (b) lh_forget_counted(b);
   return code;
 }
 
@@ -398,8 +400,9 @@ int lh_diff_interval(lh_snapshot *snapshot, lh_interval interval, lh_diff **out,
   lh_window window = {0};
   lh_objects_in(snapshot, interval, window.allocated);
   int code = begin_one(snapshot, &window, out, error);
-  uint8_t *new_ones = code ? NULL : find_new(snapshot, &window, *out);
-  if (!code && !new_ones) code = lh_fail_memory(error, "looking for new objects");
+  uint8_t *new_ones = code ? NULL : find_new(&window);
+  if (!code && !(new_ones && choose_new(snapshot, new_ones, *out)))
+    code = lh_fail_memory(error, "looking for new objects");
   if (!code) code = add_groups(snapshot, &window, new_ones, *out, error);
   lh_free(new_ones);
   return finish_diff(code ? code : number_causes(snapshot, *out, error), out);

@@ -6,59 +6,11 @@
 #include "graph/graph.h"
 #include "read/decode.h"
 
-static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id, bool *weak) {
-  lh_object object;
-  if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) return 0;
-  lh_object_at(snapshot, id, &object);
-  *weak = *weak || object.as.table.weak_keys || object.as.table.weak_values;
-  return object.as.table.array_used + object.as.table.hash_used;
-}
-
 /* A table whose keys change may get more bytes with equal entries: that is no growth. */
 static bool has_grown(const lh_grown *g, lh_type type) {
   const uint64_t *bytes = g->shallow_bytes, *entries = g->entries;
   if (type != LH_TYPE_TABLE) return bytes[0] < bytes[1] && bytes[1] < bytes[2];
   return entries[0] < entries[1] && entries[1] < entries[2] && bytes[0] <= bytes[2];
-}
-
-/* Recounts weak tables without the entries that the collector will remove. That needs an analysis,
-** made only if a weak table seems to grow. */
-static int count_lasting(const lh_three *t, const lh_id ids[3], lh_grown *g, lh_error *error) {
-  lh_snapshot *const at[3] = {t->a, t->b, t->c};
-  for (int i = 0; i < 3; i++) {
-    int code = lh_find_paths(at[i], error);
-    if (code) return code;
-    g->entries[i] = lh_lasting_entries(at[i], ids[i]);
-  }
-  return LH_OK;
-}
-
-static int measure_container(lh_three *t, lh_id id, lh_grown *out, bool *grown, lh_error *error) {
-  lh_type type = lh_type_of(t->c, id);
-  *grown = false;
-  if (type != LH_TYPE_TABLE && type != LH_TYPE_THREAD) return LH_OK;
-  if (!lh_is_reachable(t->c, id) || lh_is_own(t->c, id)) return LH_OK;
-  lh_id in_b = lh_find_in_earlier(t->c, id, t->b, t->b_in_c, &t->from_b_to_c);
-  if (in_b == LH_NO_OBJECT || lh_shallow_bytes(t->b, in_b) > lh_shallow_bytes(t->c, id))
-    return LH_OK;
-  if (lh_has_same_fields(t->b, in_b, t->c, id))
-    return LH_OK; /* fast exit: most containers are
-                                                                 unchanged */
-  lh_id in_a = lh_find_in_earlier(t->b, in_b, t->a, t->a_in_b, &t->from_a_to_b);
-  if (in_a == LH_NO_OBJECT) return LH_OK;
-  const lh_snapshot *const at[3] = {t->a, t->b, t->c};
-  const lh_id ids[3] = {in_a, in_b, id};
-  bool weak = false;
-  *out = (lh_grown){.id = id, .class_index = lh_class_of(t->c, id)};
-  for (int i = 0; i < 3; i++) {
-    out->shallow_bytes[i] = lh_shallow_bytes(at[i], ids[i]);
-    out->entries[i] = count_entries(at[i], ids[i], &weak);
-  }
-  *grown = has_grown(out, type);
-  if (!*grown || !weak) return LH_OK;
-  int code = count_lasting(t, ids, out, error);
-  *grown = has_grown(out, type);
-  return code;
 }
 
 uint64_t lh_grown_by(const uint64_t at[3]) {
@@ -70,6 +22,11 @@ static int compare_grown(const void *left, const void *right) {
   return LH_MORE(lh_grown_by(a->shallow_bytes), lh_grown_by(b->shallow_bytes)) ?:
          LH_MORE(lh_grown_by(a->entries), lh_grown_by(b->entries)) ?:
          strcmp(a->held_by, b->held_by) ?: LH_LESS(a->id, b->id);
+}
+
+static int compare_ids(const void *left, const void *right) {
+  const lh_grown *a = left, *b = right;
+  return LH_LESS(a->id, b->id);
 }
 
 /* Long chains of containers would cost the square of their number: then paths are folded. */
@@ -136,15 +93,19 @@ static bool describe_container(chart *m, lh_grown *grown) {
   return grown->held_by != NULL;
 }
 
-static bool describe_grown(const lh_snapshot *c, lh_diff *diff) {
-  chart m = {.snapshot = c, .steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n};
-  if (diff->n_grown == 0) return true;
-  m.folds = lh_folds_of(c);
-  m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
-  bool ok = m.folds && m.index;
-  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = describe_container(&m, &diff->grown[i]);
-  LH_FREE_ALL(m.index, m.edges);
-  return ok;
+/* Keeps what is reachable and has grown by entries that last, and strings that their holder names. */
+static void drop_others(const lh_snapshot *c, lh_diff *diff) {
+  size_t n = 0;
+  for (size_t i = 0; i < diff->n_grown; i++) {
+    lh_grown *grown = &diff->grown[i];
+    lh_type type = lh_type_of(c, grown->id);
+    if (!lh_is_reachable(c, grown->id) || lh_is_own(c, grown->id)) continue;
+    if (type == LH_TYPE_STRING && lh_naming_parent(c, grown->id) != grown->holder) continue;
+    if (type == LH_TYPE_TABLE) grown->entries[2] = lh_lasting_entries(c, grown->id);
+    grown->class_index = lh_class_of(c, grown->id);
+    if (has_grown(grown, type)) diff->grown[n++] = *grown;
+  }
+  diff->n_grown = n;
 }
 
 /* Drops strings whose place grew by less than a thousandth of the heap. */
@@ -177,22 +138,37 @@ static bool drop_small_strings(const lh_snapshot *c, lh_diff *diff) {
   return ok;
 }
 
-int lh_diff_grown(lh_three *three, lh_diff *diff, lh_error *error) {
-  size_t capacity = 0;
-  lh_grown grown;
-  bool is_one;
-  for (lh_id id = 1; id <= three->c->n; id++) {
-    int code = measure_container(three, id, &grown, &is_one, error);
-    if (code) return code;
-    if (!is_one) continue;
-    if (!lh_grow(&diff->grown, diff->n_grown, &capacity, sizeof grown))
-      return lh_fail_memory(error, "listing containers");
-    diff->grown[diff->n_grown++] = grown;
+bool lh_describe_grown(const lh_snapshot *c, lh_diff *diff) {
+  chart m = {.snapshot = c, .steps_left = STEPS_OF_FEW + MOST_STEPS * (uint64_t)c->n};
+  drop_others(c, diff);
+  if (diff->n_grown == 0) return true;
+  m.folds = lh_folds_of(c);
+  m.index = lh_alloc_zeroed((size_t)c->n + 1, sizeof *m.index);
+  bool ok = m.folds && m.index;
+  for (size_t i = 0; ok && i < diff->n_grown; i++) ok = describe_container(&m, &diff->grown[i]);
+  LH_FREE_ALL(m.index, m.edges);
+  ok = ok && drop_small_strings(c, diff);
+  if (ok) qsort(diff->grown, diff->n_grown, sizeof *diff->grown, compare_grown);
+  return ok;
+}
+
+bool lh_find_grown(const lh_snapshot *b, const lh_snapshot *c, uint32_t b_in_c, lh_diff *diff) {
+  const lh_counted *counted = b->counted;
+  size_t capacity = counted->n_rising;
+  diff->grown = lh_alloc(capacity, sizeof *diff->grown);
+  for (size_t i = 0; diff->grown && i < counted->n_rising; i++) {
+    const lh_rising *r = &counted->rising[i];
+    lh_id id = lh_find_in_later(b, r->address, r->type, c, b_in_c);
+    if (id == LH_NO_OBJECT || lh_shallow_bytes(c, id) < r->shallow_bytes[1]) continue;
+    lh_grown grown = {
+        .id = id,
+        .shallow_bytes = {r->shallow_bytes[0], r->shallow_bytes[1], lh_shallow_bytes(c, id)},
+        .entries = {r->entries[0], r->all_entries, lh_recorded_entries(c, id)}};
+    bool is_one = has_grown(&grown, r->type);
+    grown.entries[1] = r->entries[1];
+    if (is_one) diff->grown[diff->n_grown++] = grown;
   }
-  if (!lh_add_grown_strings(three, diff, &capacity))
-    return lh_fail_memory(error, "looking for strings that grow");
-  if (!describe_grown(three->c, diff) || !drop_small_strings(three->c, diff))
-    return lh_fail_memory(error, "telling who holds the containers");
-  if (diff->n_grown > 1) qsort(diff->grown, diff->n_grown, sizeof grown, compare_grown);
-  return 0;
+  bool ok = diff->grown && lh_add_grown_strings(b, c, b_in_c, diff, &capacity);
+  if (ok && diff->n_grown > 1) qsort(diff->grown, diff->n_grown, sizeof *diff->grown, compare_ids);
+  return ok;
 }

@@ -5,24 +5,14 @@
 ** no container grows. The holder stays: its field in c is the same field in a and b. A field counts
 ** if its string is longer in b than in a and in c than in b, and if half of the shorter string is
 ** the beginning or the end of the longer one. Else the last page of a server would grow, too.
+**
+** What grew from a to b is listed with its text while both have their objects (older.c).
 */
-#include <stdlib.h>
-
 #include "compare.h"
 #include "graph/graph.h"
 #include "read/decode.h"
 
-enum { LEAST_BYTES = 64 }; /* of a string in c */
-
-/* The fields with new strings of one holder. */
-typedef struct fields {
-  lh_three *three;
-  lh_id_range after_b; /* in c */
-  lh_map number_of;    /* words that tell a field of the holder -> its number */
-  lh_grown *list;
-  lh_id (*ids)[3]; /* of each field: the strings in a, b and c, or LH_NO_OBJECT */
-  size_t n, capacity, ids_capacity;
-} fields;
+enum { LEAST_BYTES = 64 }; /* of a string in b and c */
 
 static uint64_t address_or_none(const lh_snapshot *s, lh_id id) {
   return id == LH_NO_OBJECT ? 0 : lh_address_of(s, id);
@@ -37,46 +27,10 @@ static void tell_field(const lh_snapshot *s, const lh_edge *edge, uint64_t words
   words[3] = address_or_none(s, edge->name);
 }
 
-static bool is_new_string(const fields *f, lh_id id) {
-  const lh_snapshot *c = f->three->c;
-  return lh_is_string(c, id) && id >= f->after_b.first && id < f->after_b.end &&
-         lh_shallow_bytes(c, id) >= LEAST_BYTES && lh_is_reachable(c, id) && !lh_is_own(c, id);
-}
-
-/* Lists the fields of the holder in c that have new strings and name them. */
-static bool list_fields(fields *f, lh_id holder) {
-  const lh_snapshot *c = f->three->c;
-  uint64_t words[4];
-  lh_edges it;
-  lh_edge edge;
-  f->n = 0;
-  lh_map_free(&f->number_of);
-  for (lh_edges_begin(c, holder, &it); lh_edges_next(&it, &edge);) {
-    if (edge.kind == LH_EDGE_KEY || edge.weak || !is_new_string(f, edge.target) ||
-        lh_naming_parent(c, edge.target) != holder)
-      continue;
-    tell_field(c, &edge, words);
-    uint32_t number = lh_map_number_words(&f->number_of, words, 4);
-    if (number == LH_NO_NUMBER || !lh_grow(&f->ids, f->n, &f->ids_capacity, sizeof *f->ids))
-      return false;
-    if (number < f->n) continue;
-    f->ids[f->n][0] = f->ids[f->n][1] = LH_NO_OBJECT;
-    f->ids[f->n++][2] = edge.target;
-  }
-  return true;
-}
-
-/* Finds the strings that the fields have in an older snapshot. */
-static void find_fields(fields *f, const lh_snapshot *s, lh_id holder, int k) {
-  uint64_t words[4];
-  lh_edges it;
-  lh_edge edge;
-  for (lh_edges_begin(s, holder, &it); lh_edges_next(&it, &edge);) {
-    if (!lh_is_string(s, edge.target) || edge.kind == LH_EDGE_KEY) continue;
-    tell_field(s, &edge, words);
-    uint32_t number = lh_map_get_words(&f->number_of, words, 4);
-    if (number < f->n) f->ids[number][k] = edge.target;
-  }
+static bool is_new_string(const lh_snapshot *s, lh_id_range young, const lh_edge *edge) {
+  lh_id id = edge->target;
+  return edge->kind != LH_EDGE_KEY && lh_is_string(s, id) && id >= young.first && id < young.end &&
+         lh_shallow_bytes(s, id) >= LEAST_BYTES;
 }
 
 static size_t common_beginning(const lh_kept_string *x, const lh_kept_string *y) {
@@ -92,60 +46,129 @@ static size_t common_end(const lh_kept_string *x, const lh_kept_string *y) {
   return n;
 }
 
-static bool is_continued(const lh_snapshot *s, lh_id shorter, const lh_snapshot *t, lh_id longer) {
-  lh_kept_string x = lh_string_at(s, shorter), y = lh_string_at(t, longer);
+static bool is_continued(lh_kept_string x, lh_kept_string y) {
   if (x.length >= y.length) return false;
   return x.length == 0 || (x.kept > 0 && 2 * common_beginning(&x, &y) >= x.kept) ||
          (x.kept > 0 && 2 * common_end(&x, &y) >= x.kept);
 }
 
-static bool has_grown(const fields *f, size_t i) {
-  const lh_three *t = f->three;
-  const lh_id *ids = f->ids[i];
-  return ids[1] != LH_NO_OBJECT && is_continued(t->b, ids[1], t->c, ids[2]) &&
-         (ids[0] == LH_NO_OBJECT || is_continued(t->a, ids[0], t->b, ids[1]));
+/* ==== From a to b =================================================================== */
+
+/* The fields with new strings of one holder in b. */
+typedef struct fields {
+  const lh_snapshot *a, *b;
+  lh_counted *counted;
+  size_t first;  /* of counted->strings */
+  lh_map number; /* words of a field -> its number behind the first */
+} fields;
+
+/* In b. */
+static bool add_field(fields *f, const lh_edge *edge) {
+  lh_counted *k = f->counted;
+  uint64_t words[4];
+  tell_field(f->b, edge, words);
+  uint32_t number = lh_map_number_words(&f->number, words, 4);
+  if (number == LH_NO_NUMBER) return false;
+  if (number < k->n_strings - f->first) return true;
+  if (!lh_grow(&k->strings, k->n_strings, &k->string_capacity, sizeof *k->strings)) return false;
+  lh_rising_string *string = &k->strings[k->n_strings++];
+  *string = (lh_rising_string){.in_b = edge->target, .continues = true};
+  memcpy(string->field, words, sizeof words);
+  string->shallow_bytes[1] = lh_shallow_bytes(f->b, edge->target);
+  return true;
 }
 
-static bool add_fields(fields *f, lh_id holder, lh_diff *diff, size_t *capacity) {
-  lh_three *t = f->three;
-  lh_id in_b = lh_find_in_earlier(t->c, holder, t->b, t->b_in_c, &t->from_b_to_c);
-  if (in_b == LH_NO_OBJECT) return true;
-  lh_id in_a = lh_find_in_earlier(t->b, in_b, t->a, t->a_in_b, &t->from_a_to_b);
-  if (in_a == LH_NO_OBJECT) return true;
-  if (!list_fields(f, holder)) return false;
-  find_fields(f, t->b, in_b, 1);
-  find_fields(f, t->a, in_a, 0);
-  const lh_snapshot *const at[3] = {t->a, t->b, t->c};
-  for (size_t i = 0; i < f->n; i++) {
-    const lh_id *ids = f->ids[i];
-    if (!has_grown(f, i)) continue;
-    if (!lh_grow(&diff->grown, diff->n_grown, capacity, sizeof *diff->grown)) return false;
-    lh_grown *grown = &diff->grown[diff->n_grown++];
-    *grown = (lh_grown){.id = ids[2], .class_index = lh_class_of(t->c, ids[2])};
-    for (int k = 0; k < 3; k++)
-      if (ids[k] != LH_NO_OBJECT) grown->shallow_bytes[k] = lh_shallow_bytes(at[k], ids[k]);
+/* In a. */
+static void meet_field(fields *f, const lh_edge *edge) {
+  uint64_t words[4];
+  if (edge->kind == LH_EDGE_KEY || !lh_is_string(f->a, edge->target)) return;
+  tell_field(f->a, edge, words);
+  uint32_t number = lh_map_get_words(&f->number, words, 4);
+  if (number >= f->counted->n_strings - f->first) return;
+  lh_rising_string *string = &f->counted->strings[f->first + number];
+  string->shallow_bytes[0] = lh_shallow_bytes(f->a, edge->target);
+  string->continues =
+      is_continued(lh_string_at(f->a, edge->target), lh_string_at(f->b, string->in_b));
+}
+
+/* Drops strings that do not continue those of a, and copies the texts of the others. */
+static bool keep_texts(fields *f, uint64_t holder, lh_type type) {
+  lh_counted *k = f->counted;
+  size_t n = k->n_strings;
+  k->n_strings = f->first;
+  for (size_t i = f->first; i < n; i++) {
+    lh_rising_string string = k->strings[i];
+    if (!string.continues) continue;
+    lh_kept_string text = lh_string_at(f->b, string.in_b);
+    string.holder = holder;
+    string.holder_type = type;
+    string.text = lh_alloc(text.kept, 1);
+    if (!string.text) return false;
+    if (text.kept > 0) memcpy(string.text, text.bytes, text.kept);
+    string.kept = text.kept;
+    string.length = text.length;
+    k->strings[k->n_strings++] = string;
   }
   return true;
 }
 
-static int compare_ids(const void *left, const void *right) {
-  return LH_LESS(*(const lh_id *)left, *(const lh_id *)right);
+bool lh_find_rising_strings(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now,
+                            lh_id_range young, lh_counted *counted) {
+  fields f = {.a = a, .b = b, .counted = counted, .first = counted->n_strings};
+  bool ok = true;
+  lh_edges it;
+  lh_edge edge;
+  for (lh_recorded_begin(b, now, &it); ok && lh_recorded_next(&it, &edge);)
+    if (is_new_string(b, young, &edge)) ok = add_field(&f, &edge);
+  if (ok && counted->n_strings > f.first)
+    for (lh_recorded_begin(a, then, &it); lh_recorded_next(&it, &edge);) meet_field(&f, &edge);
+  ok = ok && keep_texts(&f, lh_address_of(b, now), lh_type_of(b, now));
+  lh_map_free(&f.number);
+  return ok;
 }
 
-bool lh_add_grown_strings(lh_three *three, lh_diff *diff, size_t *capacity) {
-  fields f = {.three = three, .after_b = lh_younger_than(three->c, LH_LIST_ALLGC, three->b_in_c)};
-  lh_id *holders = NULL;
-  size_t n = 0, room = 0;
+/* ==== From b to c =================================================================== */
+
+/* The rising strings of one holder: from *at on. */
+static bool add_holder(const lh_counted *counted, size_t first, size_t end, const lh_snapshot *c,
+                       lh_id holder, lh_id_range young, lh_diff *diff, size_t *capacity) {
+  lh_map number = {0};
   bool ok = true;
-  for (lh_id id = f.after_b.first; ok && id < f.after_b.end; id++) {
-    if (!is_new_string(&f, id) || lh_naming_parent(three->c, id) == LH_ROOT) continue;
-    ok = lh_grow(&holders, n, &room, sizeof *holders);
-    if (ok) holders[n++] = lh_naming_parent(three->c, id);
+  lh_edges it;
+  lh_edge edge;
+  uint64_t words[4];
+  for (size_t i = first; ok && i < end; i++)
+    ok = lh_map_number_words(&number, counted->strings[i].field, 4) != LH_NO_NUMBER;
+  if (ok) lh_edges_begin(c, holder, &it);
+  while (ok && lh_edges_next(&it, &edge)) {
+    if (edge.weak || !is_new_string(c, young, &edge)) continue;
+    tell_field(c, &edge, words);
+    uint32_t i = lh_map_get_words(&number, words, 4);
+    if (i >= end - first) continue;
+    const lh_rising_string *string = &counted->strings[first + i];
+    lh_kept_string before = {.bytes = string->text, .kept = string->kept, .length = string->length};
+    if (!is_continued(before, lh_string_at(c, edge.target))) continue;
+    ok = lh_grow(&diff->grown, diff->n_grown, capacity, sizeof *diff->grown);
+    if (!ok) break;
+    lh_grown *grown = &diff->grown[diff->n_grown++];
+    *grown = (lh_grown){.id = edge.target, .holder = holder};
+    memcpy(grown->shallow_bytes, string->shallow_bytes, sizeof string->shallow_bytes);
+    grown->shallow_bytes[2] = lh_shallow_bytes(c, edge.target);
   }
-  if (ok && n > 1) qsort(holders, n, sizeof *holders, compare_ids);
-  for (size_t i = 0; ok && i < n; i++)
-    if (i == 0 || holders[i] != holders[i - 1]) ok = add_fields(&f, holders[i], diff, capacity);
-  lh_map_free(&f.number_of);
-  LH_FREE_ALL(holders, f.ids);
+  lh_map_free(&number);
+  return ok;
+}
+
+bool lh_add_grown_strings(const lh_snapshot *b, const lh_snapshot *c, uint32_t b_in_c,
+                          lh_diff *diff, size_t *capacity) {
+  const lh_counted *counted = b->counted;
+  lh_id_range young = lh_younger_than(c, LH_LIST_ALLGC, b_in_c);
+  bool ok = true;
+  for (size_t i = 0, end; ok && i < counted->n_strings; i = end) {
+    const lh_rising_string *first = &counted->strings[i];
+    for (end = i; end < counted->n_strings && counted->strings[end].holder == first->holder;) end++;
+    lh_id holder = lh_find_in_later(b, first->holder, first->holder_type, c, b_in_c);
+    if (holder != LH_NO_OBJECT) ok = add_holder(counted, i, end, c, holder, young, diff, capacity);
+  }
   return ok;
 }

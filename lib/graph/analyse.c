@@ -125,13 +125,6 @@ void lh_forget_analysis(lh_snapshot *snapshot) {
   drop_analysis(snapshot);
 }
 
-void lh_keep_reach_alone(lh_snapshot *snapshot) {
-  uint32_t *distance = snapshot->distance;
-  snapshot->distance = NULL;
-  lh_forget_analysis(snapshot);
-  snapshot->distance = distance;
-}
-
 int lh_analyse_without(lh_snapshot *snapshot, const lh_without *without, size_t n,
                        lh_error *error) {
   lh_ignored *set;

@@ -60,10 +60,6 @@ int lh_find_paths(lh_snapshot *snapshot, lh_error *error);
 /* Frees the results of lh_analyse and lh_classify, except lh_reach_totals. */
 void lh_forget_analysis(lh_snapshot *snapshot);
 
-/* As lh_forget_analysis, but keeps `distance`, which the caller must forget before others use
-** it. */
-void lh_keep_reach_alone(lh_snapshot *snapshot);
-
 typedef struct lh_search lh_search;
 typedef struct lh_flow lh_flow;
 void lh_search_begin(const lh_snapshot *snapshot, lh_search *search, uint32_t *distance,

@@ -117,24 +117,55 @@ static bool next_in_row(scan *c, const lh_snapshot *s, lh_edge *edge) {
   return true;
 }
 
+static void begin_edge(const lh_snapshot *s, scan *c, const found *reference, lh_id target,
+                       lh_edge *edge) {
+  *edge = (lh_edge){.source = c->source,
+                    .target = target,
+                    .kind = (lh_edge_kind)reference->kind,
+                    .ordinal = reference->ordinal,
+                    .name = lh_find_word_or_none(s, reference->name_word),
+                    .holder = LH_NO_OBJECT};
+  if (reference->kind == LH_EDGE_KEY || reference->kind == LH_EDGE_FUNCTION) c->key = target;
+}
+
+static void end_edge(const lh_snapshot *s, const scan *c, lh_edge *edge) {
+  if (edge->kind == LH_EDGE_VALUE || edge->kind == LH_EDGE_KEY) edge->key = last_key(s, c);
+  if (c->section == AT_SLOTS) label_slot(s, c, edge);
+}
+
 static bool decode_next_edge(scan *c, const lh_snapshot *s, lh_edge *edge) {
   found reference;
   do {
     if (!step(c, &reference)) return false;
-    *edge = (lh_edge){.source = c->source,
-                      .target = find_next(s, c, reference.word),
-                      .kind = (lh_edge_kind)reference.kind,
-                      .ordinal = reference.ordinal,
-                      .name = lh_find_word_or_none(s, reference.name_word),
-                      .holder = LH_NO_OBJECT};
-    if (reference.kind == LH_EDGE_KEY || reference.kind == LH_EDGE_FUNCTION) c->key = edge->target;
+    begin_edge(s, c, &reference, find_next(s, c, reference.word), edge);
   } while (edge->target == LH_NO_OBJECT);
   edge->weak = s->label[c->row - 1] & LH_LABEL_ASIDE;
-  if (reference.kind == LH_EDGE_VALUE || reference.kind == LH_EDGE_KEY) edge->key = last_key(s, c);
   if (reference.kind == LH_EDGE_UPVALUE)
     edge->name = lh_name_of_upvalue(s, c->source, s->first_edge[c->source] + reference.ordinal);
-  if (c->section == AT_SLOTS) label_slot(s, c, edge);
+  end_edge(s, c, edge);
   return true;
+}
+
+void lh_recorded_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
+  scan c;
+  begin_record_alone(s, id, &c);
+  it->snapshot = s;
+  memcpy(it->state, &c, sizeof c);
+}
+
+bool lh_recorded_next(lh_edges *it, lh_edge *edge) {
+  const lh_snapshot *s = it->snapshot;
+  found reference;
+  scan c;
+  bool more;
+  memcpy(&c, it->state, sizeof c);
+  do {
+    more = step(&c, &reference);
+    if (more) begin_edge(s, &c, &reference, lh_find_word_or_none(s, reference.word), edge);
+  } while (more && edge->target == LH_NO_OBJECT);
+  if (more) end_edge(s, &c, edge);
+  memcpy(it->state, &c, sizeof c);
+  return more;
 }
 
 void lh_prefetch_edges(const lh_snapshot *s, lh_id id) {

@@ -38,6 +38,14 @@ size_t lh_entries_some(lh_edges *iterator, lh_entry *entries, size_t most);
 /* Of a table or userdata. O(1), unlike lh_object_at. */
 lh_id lh_metatable_of(const lh_snapshot *snapshot, lh_id id);
 
+/* The same, and the number of entries of a table, from the record, for snapshots without rows. */
+lh_id lh_recorded_metatable(const lh_snapshot *snapshot, lh_id id);
+uint64_t lh_recorded_entries(const lh_snapshot *snapshot, lh_id id);
+
+/* The edges of an object, from the record: none is known to be weak, upvalues have no names. */
+void lh_recorded_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);
+bool lh_recorded_next(lh_edges *iterator, lh_edge *edge);
+
 /* Of a Lua closure: its prototype; the name (a string) of the upvalue at its edge `e`. O(1). */
 lh_id lh_proto_of(const lh_snapshot *snapshot, lh_id closure);
 lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e);
@@ -54,9 +62,10 @@ static inline lh_id lh_content_of_upvalue(const lh_snapshot *s, lh_id id) {
 /* O(1). */
 bool lh_is_c_closure(const lh_snapshot *snapshot, lh_id id);
 
-/* Are size, entries and frames equal byte by byte? Equal bytes may mean different keys if the
-** snapshots' lists of frequent keys differ. O(record). */
-bool lh_has_same_fields(const lh_snapshot *a, lh_id in_a, const lh_snapshot *b, lh_id in_b);
+/* How many objects from in_a and in_b on, which have one address, have equal addresses, sizes,
+** entries and frames, byte by byte. Equal bytes may mean different keys if the snapshots' lists of
+** frequent keys differ. O(bytes). */
+uint32_t lh_count_equal_records(const lh_snapshot *a, lh_id in_a, const lh_snapshot *b, lh_id in_b);
 
 /* All values of a C function or a userdata, with scalars and nil, from number 1 on. */
 void lh_values_begin(const lh_snapshot *snapshot, lh_id id, lh_edges *iterator);

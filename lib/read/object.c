@@ -106,15 +106,12 @@ lh_weak_sides lh_weak_sides_of(const lh_snapshot *s, lh_id id) {
   return (lh_weak_sides){weakness & LH_FLAG_WEAK_KEYS, weakness & LH_FLAG_WEAK_VALUES};
 }
 
-static void decode_table(fields *f, lh_object *out) {
+/* Returns the word of the metatable. */
+static uint64_t decode_slots(fields *f, lh_object *out) {
   out->as.table.array_slots = lh_get_uvarint(&f->at);
   unsigned log2 = *f->at++;
   out->as.table.hash_slots = log2 == 0 ? 0 : UINT64_C(1) << (log2 - 1);
   uint64_t metatable = get_metatable(f);
-  lh_weak_sides weak = lh_weak_sides_of(f->s, out->id);
-  out->as.table.metatable = lh_find_word_or_none(f->s, metatable);
-  out->as.table.weak_keys = weak.keys;
-  out->as.table.weak_values = weak.values;
   for (uint64_t left = lh_get_uvarint(&f->at); left > 0;) {
     lh_raw value = lh_get_raw(&f->at, f->own_word);
     bool skip = value.tag == LH_VAL_SKIP;
@@ -122,6 +119,15 @@ static void decode_table(fields *f, lh_object *out) {
     out->as.table.array_used += !skip;
   }
   out->as.table.hash_used = lh_get_uvarint(&f->at);
+  return metatable;
+}
+
+static void decode_table(fields *f, lh_object *out) {
+  uint64_t metatable = decode_slots(f, out);
+  lh_weak_sides weak = lh_weak_sides_of(f->s, out->id);
+  out->as.table.metatable = lh_find_word_or_none(f->s, metatable);
+  out->as.table.weak_keys = weak.keys;
+  out->as.table.weak_values = weak.values;
 }
 
 static void decode_proto(fields *f, lh_object *out) {
@@ -203,6 +209,31 @@ void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
     decode_nothing(out);
   else
     decode_fields(&f, out);
+}
+
+/* The fields behind the shallow size. */
+static fields begin_fields_of(const lh_snapshot *s, lh_id id) {
+  fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
+  f.head = *f.at;
+  (void)lh_get_shallow(s, &f.at);
+  return f;
+}
+
+uint64_t lh_recorded_entries(const lh_snapshot *s, lh_id id) {
+  lh_object table = {.id = id};
+  if (lh_type_of(s, id) != LH_TYPE_TABLE || lh_is_dead(s, id)) return 0;
+  fields f = begin_fields_of(s, id);
+  (void)decode_slots(&f, &table);
+  return table.as.table.array_used + table.as.table.hash_used;
+}
+
+lh_id lh_recorded_metatable(const lh_snapshot *s, lh_id id) {
+  lh_type type = lh_type_of(s, id);
+  if ((type != LH_TYPE_TABLE && type != LH_TYPE_USERDATA) || lh_is_dead(s, id)) return LH_NO_OBJECT;
+  fields f = begin_fields_of(s, id);
+  (void)lh_get_uvarint(&f.at);   /* slots of the array, or bytes */
+  f.at += type == LH_TYPE_TABLE; /* slots of the hash part */
+  return lh_find_word_or_none(s, get_metatable(&f));
 }
 
 uint64_t lh_pointer_of(const lh_snapshot *s, lh_id id) {
@@ -322,19 +353,37 @@ bool lh_values_next(lh_edges *it, uint32_t *number, lh_value *value) {
   return more;
 }
 
-/* The fields of a record, from the shallow size on; *n: their bytes. */
-static const uint8_t *fields_of(const lh_snapshot *s, lh_id id, size_t *n) {
+/* A record from its shallow size on. */
+static const uint8_t *behind_link(const lh_snapshot *s, lh_id id) {
   const uint8_t *at = lh_record(s, id) + 1;
-  const uint8_t *end = id < s->n ? lh_record(s, id + 1) : s->data + s->records_end;
   (void)lh_get_long(&at);
-  *n = (size_t)(end - at);
   return at;
 }
 
-bool lh_has_same_fields(const lh_snapshot *a, lh_id in_a, const lh_snapshot *b, lh_id in_b) {
-  size_t n, m;
-  const uint8_t *one = fields_of(a, in_a, &n), *other = fields_of(b, in_b, &m);
-  return n == m && *lh_record(a, in_a) == *lh_record(b, in_b) && memcmp(one, other, n) == 0;
+static const uint8_t *end_of_record(const lh_snapshot *s, lh_id id) {
+  return id < s->n ? lh_record(s, id + 1) : s->data + s->records_end;
+}
+
+static size_t count_equal_bytes(const uint8_t *a, const uint8_t *b, size_t n) {
+  size_t i = 0;
+  while (i + 8 <= n && lh_load64(a + i) == lh_load64(b + i)) i += 8;
+  while (i < n && a[i] == b[i]) i++;
+  return i;
+}
+
+/* A record tells its address by the distance from the object before. */
+uint32_t lh_count_equal_records(const lh_snapshot *a, lh_id in_a, const lh_snapshot *b,
+                                lh_id in_b) {
+  const uint8_t *one = behind_link(a, in_a), *other = behind_link(b, in_b);
+  size_t left[2] = {(size_t)(a->data + a->records_end - one),
+                    (size_t)(b->data + b->records_end - other)};
+  if (*lh_record(a, in_a) != *lh_record(b, in_b)) return 0;
+  size_t equal = count_equal_bytes(one, other, left[left[0] > left[1]]);
+  lh_id id = in_b;
+  while (id <= b->n && in_a + (id - in_b) <= a->n &&
+         (size_t)(end_of_record(b, id) - other) <= equal)
+    id++;
+  return id - in_b;
 }
 
 lh_id lh_proto_of(const lh_snapshot *s, lh_id closure) {
@@ -351,11 +400,9 @@ bool lh_is_c_closure(const lh_snapshot *s, lh_id id) {
 }
 
 bool lh_has_user_value(const lh_snapshot *s, lh_id userdata) {
-  fields f = {.s = s, .at = lh_record(s, userdata), .own_word = s->address[userdata] >> 3};
   lh_object object = {.type = LH_TYPE_USERDATA};
-  f.head = *f.at;
   if (lh_is_dead(s, userdata)) return false;
-  object.shallow_bytes = lh_get_shallow(s, &f.at);
+  fields f = begin_fields_of(s, userdata);
   decode_userdata(&f, &object);
   for (uint32_t i = 0; i < object.as.userdata.user_values; i++)
     if (lh_get_raw(&f.at, f.own_word).tag != LH_VAL_NIL) return true;

@@ -140,7 +140,7 @@ static int open_any(lh_snapshot **out, const void *data, size_t size, const char
   *out = NULL;
   lh_snapshot *s = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "opening a snapshot");
-  s->data = data;
+  s->data = s->in_memory = data;
   s->size = size;
   s->threads = threads;
   s->name = lh_copy_text(path);
@@ -172,8 +172,46 @@ int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char 
   return open_any(out, data, size, name, 1, error);
 }
 
+void lh_drop_rows(lh_snapshot *s) {
+  LH_FREE_ALL(s->first_edge, s->edge, s->label, s->aside, s->ephemerons);
+  s->first_edge = s->edge = NULL;
+  s->label = NULL;
+  s->aside = NULL;
+  s->ephemerons = NULL;
+  s->n_aside = s->n_ephemerons = 0;
+}
+
+int lh_need_rows(lh_snapshot *s, lh_error *error) {
+  lh_snapshot *again;
+  if (s->first_edge) return LH_OK;
+  int code = open_any(&again, s->in_memory, s->size, s->name, s->threads, error);
+  if (code) return code;
+  if (again->info.state_id == s->info.state_id && again->info.time_ns == s->info.time_ns) {
+    lh_snapshot before = *s;
+    *s = *again;
+    *again = before;
+  } else {
+    code = fail_changed(s, error);
+  }
+  lh_close(again);
+  return code;
+}
+
+void lh_drop_objects(lh_snapshot *s) {
+  lh_drop_rows(s);
+  LH_FREE_ALL(s->address, s->record_low, s->record_high, s->kind, s->key_kinds, s->shallow,
+              s->modes, s->units, s->by_rank, s->own_data);
+  s->address = s->modes = NULL;
+  s->record_low = s->shallow = s->by_rank = NULL;
+  s->record_high = s->kind = s->key_kinds = s->own_data = NULL;
+  s->data = NULL;
+  s->units = NULL;
+  s->n = 0;
+}
+
 void lh_close(lh_snapshot *s) {
   if (!s) return;
+  if (s->counted) s->free_counted(s->counted);
   if (s->classes) s->free_classes(s->classes);
   if (s->steps) s->free_steps(s->steps);
   if (s->age_sums) s->free_age_sums(s->age_sums);

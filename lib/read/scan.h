@@ -163,13 +163,9 @@ static inline void begin_fields(const lh_snapshot *s, scan *c, unsigned head) {
   }
 }
 
-static inline void begin_record(const lh_snapshot *s, lh_id id, scan *c) {
-  *c = (scan){.source = id, .section = AT_END, .row = s->first_edge[id]};
-  if (id == LH_ROOT) {
-    expect(c, AT_ROOTS, LH_EDGE_ROOT, s->n_roots);
-    return;
-  }
-  c->at = lh_record(s, id);
+/* Needs no rows: find_next cannot be asked. */
+static inline void begin_record_alone(const lh_snapshot *s, lh_id id, scan *c) {
+  *c = (scan){.source = id, .section = AT_END, .at = lh_record(s, id)};
   unsigned head = *c->at;
   c->record = head & 15;
   c->own_word = s->address[id] >> 3;
@@ -179,6 +175,16 @@ static inline void begin_record(const lh_snapshot *s, lh_id id, scan *c) {
   }
   (void)lh_get_shallow(s, &c->at);
   begin_fields(s, c, head);
+}
+
+static inline void begin_record(const lh_snapshot *s, lh_id id, scan *c) {
+  if (id == LH_ROOT) {
+    *c = (scan){.source = id};
+    expect(c, AT_ROOTS, LH_EDGE_ROOT, s->n_roots);
+  } else {
+    begin_record_alone(s, id, c);
+  }
+  c->row = s->first_edge[id];
 }
 
 /* The target of the next reference, by the next edge of the row. LH_NO_OBJECT: it has no object. */

@@ -144,6 +144,13 @@ static inline bool lh_is_mark(const lh_mark_info *mark, uint32_t serial, uint64_
 
 typedef struct lh_ignored lh_ignored;
 
+/* reader.c: free the rows, or all objects: then info, marks and sites are left. lh_need_rows opens
+** the file again where rows were freed. Without rows only the columns of reader.c and addresses.c
+** can be read, and what decode.h says comes from records. */
+void lh_drop_rows(lh_snapshot *s);
+void lh_drop_objects(lh_snapshot *s);
+int lh_need_rows(lh_snapshot *s, lh_error *error);
+
 /* Data of other folders. The file that makes the data sets the function that frees it. */
 typedef struct lh_steps lh_steps;                   /* graph/steps.c */
 typedef struct lh_referrer_index lh_referrer_index; /* graph/referrers.c */
@@ -153,13 +160,15 @@ typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
 typedef struct lh_map_order lh_map_order;           /* view/map.c */
 typedef struct lh_age_sums lh_age_sums;             /* view/ages.c */
+typedef struct lh_counted lh_counted;               /* compare/older.c */
 
 struct lh_snapshot {
   const uint8_t *data; /* the file */
   size_t size;
-  uint8_t *own_data; /* NULL: the caller owns `data` */
-  char *name;        /* of the file, for messages */
-  unsigned threads;  /* at most, while it opens */
+  uint8_t *own_data;        /* NULL: the caller owns `data` */
+  const uint8_t *in_memory; /* of lh_open_memory; NULL: `name` is a file */
+  char *name;               /* of the file, for messages */
+  unsigned threads;         /* at most, while it opens */
   lh_info info;
   uint32_t n;           /* objects */
   uint64_t *address;    /* header address; [0] is 0 */
@@ -212,8 +221,9 @@ struct lh_snapshot {
 
   lh_ignored *ignored; /* NULL: nothing is ignored */
 
-  /* rows.c: the references of all objects and of LH_ROOT. Source s has edge[first_edge[s]] to
-     edge[first_edge[s + 1] - 1]; the last ones are one edge for each ephemeron with s as key. */
+  /* rows.c: the references of all objects and of LH_ROOT; NULL after lh_drop_rows. Source s has
+     edge[first_edge[s]] to edge[first_edge[s + 1] - 1]; the last ones are one edge for each
+     ephemeron with s as key. */
   uint32_t *first_edge;
   lh_id *edge;
   uint8_t *label;
@@ -263,6 +273,10 @@ struct lh_snapshot {
   lh_classes *classes;
   void (*free_classes)(lh_classes *classes);
   void (*count_classes)(lh_snapshot *snapshot); /* again, after another analysis */
+
+  /* compare/older.c */
+  lh_counted *counted;
+  void (*free_counted)(lh_counted *counted);
 
   /* view/ages.c */
   lh_age_sums *age_sums;

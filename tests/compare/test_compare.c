@@ -168,6 +168,31 @@ static void each_allocation_of_a_diff_fails(void **state) {
   printf("faults: allocations while comparing: %zu cases, %zu survived\n", n_cases, n_cases);
 }
 
+static void each_allocation_of_a_preparation_fails(void **state) {
+  program p = program_begin();
+  lh_error error;
+  lh_diff *known, *diff;
+  lh_snapshot *at[2];
+  size_t n_cases = 0;
+  (void)state;
+  lh_snapshot *a = program_step(&p, leaks), *b = program_step(&p, leaks),
+              *c = program_step(&p, leaks);
+  for (int i = 0; i < 2; i++)
+    if (lh_open_memory(&at[i], p.files[i].data, p.files[i].size, "test", &error))
+      fail_msg("%s", error.message);
+  FAIL_EACH(lh_prepare_older(at[0], NULL, &error));
+  FAIL_EACH(lh_prepare_older(at[1], at[0], &error));
+  assert_true(n_cases > 100 && lh_object_count(at[1]) == 0);
+  assert_int_equal(lh_diff_snapshots(a, b, c, &known, NULL), LH_OK);
+  assert_int_equal(lh_diff_snapshots(at[0], at[1], c, &diff, NULL), LH_OK);
+  assert_int_equal(diff->n_groups, known->n_groups);
+  assert_int_equal(diff->n_grown, known->n_grown);
+  lh_diff_free(diff);
+  lh_diff_free(known);
+  for (int i = 0; i < 2; i++) lh_close(at[i]);
+  program_end(&p);
+}
+
 /* ==================================================================================== */
 
 int main(void) {
@@ -176,6 +201,7 @@ int main(void) {
       cmocka_unit_test(other_texts_are_no_fingerprints),
       cmocka_unit_test(analyses_of_older_ones_go_when_they_are_counted),
       cmocka_unit_test(each_allocation_of_a_diff_fails),
+      cmocka_unit_test(each_allocation_of_a_preparation_fails),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
