@@ -11,8 +11,10 @@
 **     them in a preorder of the dominator tree. In preorder, the nearest common dominator of two
 **     vertices is the least parent of all vertices behind the first, up to the second: a range
 **     minimum, from a table over blocks, in constant time.
-**   - The main loop keeps only edges from a higher number to a lower, half of all. The search
-**     itself already applies the other edges to semi.
+**   - The main loop needs only edges from a higher number to a lower, half of all. The other edges
+**     are applied to semi right after the search.
+**   - The search only lists the edges that lead to a known number. A later pass looks at these
+**     numbers, because it can prefetch them.
 **   - Vertex w is linked when the loop moves on from w: "linked" is "greater than the loop's
 **     number".
 **   - The bucket of w is emptied when the loop reaches w, not when it reaches the tree children. By
@@ -20,9 +22,10 @@
 **     head of a bucket can be in w's label, and its chain in the members' idom.
 **   - EVAL reverses the ancestors on its way up and restores them on its way down: no stack.
 **
-** Memory beside the result: 4 n for the order, 20 for each vertex with edges, 12 for each edge from
-** a higher to a lower number, and later 8 n. Cache misses take most of the time, so loops
-** prefetch what they need a few edges or vertices later.
+** Memory beside the result: 4 n for the order; 20 for each vertex with edges; 8 for each edge
+** between them outside the search tree, and 4 more for one from a higher to a lower number; later
+** 8 n. Cache misses take most of the time, so loops prefetch what they need a few edges or vertices
+** later.
 */
 #include "graph.h"
 
@@ -32,14 +35,13 @@ typedef struct vertex_state {
   uint32_t ancestor; /* the tree parent; compressed by eval */
   uint32_t label;    /* search: next edge. Unlinked: head of the bucket. Linked: as in the paper */
   uint32_t semi;
-  uint32_t
-      idom; /* search: the last higher number with an edge here. In a bucket: the next member */
+  uint32_t idom; /* first: the count of edges from higher numbers. In a bucket: the next member */
 } vertex_state;
 
-/* An edge from a higher number to a lower. */
-typedef struct higher_edge {
+/* An edge outside the search tree, between two numbers. */
+typedef struct other_edge {
   uint32_t from, to;
-} higher_edge;
+} other_edge;
 
 typedef struct flowgraph {
   const lh_graph *graph;
@@ -48,8 +50,8 @@ typedef struct flowgraph {
   vertex_state *state; /* of a number */
   uint64_t *leaves;    /* lh_find_leaves */
   uint32_t n_numbers, n_leaves;
-  higher_edge *higher; /* in the order of the search */
-  size_t n_higher, higher_capacity;
+  other_edge *others; /* in the order of the search */
+  size_t n_others, others_capacity;
   uint32_t *first,
       *from; /* later: the higher numbers of w, from[first[w]] to from[first[w + 1] - 1] */
 } flowgraph;
@@ -57,28 +59,30 @@ typedef struct flowgraph {
 enum { AHEAD = 16, SOON = 4 };
 
 static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
+  const uint32_t *first_edge = flow->graph->first_edge;
+  const lh_id *edge = flow->graph->edge;
+  uint32_t first = first_edge[vertex], end = first_edge[vertex + 1];
   uint32_t number = ++flow->n_numbers;
   flow->number[vertex] = number;
   flow->vertex[number] = vertex;
-  flow->state[number] = (vertex_state){
-      .ancestor = from, .semi = from, .label = flow->graph->first_edge[vertex], .idom = 0};
+  flow->state[number] = (vertex_state){.ancestor = from, .semi = from, .label = first, .idom = 0};
+  for (uint32_t e = first; e < end && e < first + SOON; e++) lh_prefetch(&flow->number[edge[e]]);
   return number;
 }
 
-/* Skips a repeated edge, unless an edge from another vertex came between. */
-static bool note_higher(flowgraph *flow, uint32_t from, uint32_t to) {
-  uint32_t *last = &flow->state[to].idom;
-  if (*last == from) return true;
-  if (flow->n_higher == flow->higher_capacity &&
-      !lh_grow(&flow->higher, flow->n_higher, &flow->higher_capacity, sizeof *flow->higher))
+/* Skips an edge that is the same as the one before. */
+static inline bool list_edge(flowgraph *flow, uint32_t from, uint32_t to) {
+  size_t n = flow->n_others;
+  if (n > 0 && flow->others[n - 1].from == from && flow->others[n - 1].to == to) return true;
+  if (n == flow->others_capacity &&
+      !lh_grow(&flow->others, n, &flow->others_capacity, sizeof *flow->others))
     return false;
-  flow->higher[flow->n_higher++] = (higher_edge){from, to};
-  *last = from;
+  flow->others[flow->n_others++] = (other_edge){from, to};
   return true;
 }
 
-/* Applies the edges of a vertex to numbered targets, from its state's label on, up to the next
-** target without a number. Returns that target, or LH_NO_OBJECT; *ok false: out of memory. */
+/* Lists the edges of a vertex to numbered targets, from its state's label on, up to the next target
+** without a number. Returns that target, or LH_NO_OBJECT; *ok false: out of memory. */
 static lh_id next_target(flowgraph *flow, uint32_t at, bool *ok) {
   const uint32_t *first_edge = flow->graph->first_edge, *numbers = flow->number;
   const lh_id *edge = flow->graph->edge;
@@ -96,8 +100,7 @@ static lh_id next_target(flowgraph *flow, uint32_t at, bool *ok) {
       state[at].label = e + 1;
       return edge[e];
     }
-    if (number > at && at < state[number].semi) state[number].semi = at;
-    if (number < at && !note_higher(flow, at, number)) *ok = false;
+    if (number != at && !list_edge(flow, at, number)) *ok = false;
   }
   state[at].label = 0;
   return LH_NO_OBJECT;
@@ -114,16 +117,37 @@ static bool number_vertices(flowgraph *flow) {
   return ok;
 }
 
+/* EVAL of a lower number is that number, so edges from there are applied to semi at once. Counts
+** the edges from higher numbers. */
+static size_t apply_edges(flowgraph *flow) {
+  vertex_state *state = flow->state;
+  size_t n_higher = 0;
+  for (size_t e = 0; e < flow->n_others; e++) {
+    const other_edge *edge = &flow->others[e];
+    if (e + AHEAD < flow->n_others) lh_prefetch(&state[edge[AHEAD].to]);
+    vertex_state *to = &state[edge->to];
+    bool is_higher = edge->from > edge->to;
+    to->idom += is_higher;
+    n_higher += is_higher;
+    if (!is_higher && edge->from < to->semi) to->semi = edge->from;
+  }
+  return n_higher;
+}
+
+/* Fills `first` and `from`. */
 static bool sort_higher(flowgraph *flow) {
-  uint32_t *first = flow->first = lh_alloc_zeroed((size_t)flow->n_numbers + 2, sizeof *first);
-  uint32_t *from = flow->from = lh_alloc(flow->n_higher, sizeof *from);
+  uint32_t sum = 0, *first = flow->first = lh_alloc((size_t)flow->n_numbers + 2, sizeof *first);
+  uint32_t *from = flow->from = lh_alloc(apply_edges(flow), sizeof *from);
   if (!first || !from) return false;
-  for (size_t e = 0; e < flow->n_higher; e++) first[flow->higher[e].to]++;
-  for (uint32_t w = 1; w <= flow->n_numbers + 1; w++) first[w] += first[w - 1];
-  for (size_t e = 0; e < flow->n_higher; e++)
-    from[--first[flow->higher[e].to]] = flow->higher[e].from;
-  lh_free(flow->higher);
-  flow->higher = NULL;
+  for (uint32_t w = 1; w <= flow->n_numbers; w++) first[w] = sum += flow->state[w].idom;
+  first[flow->n_numbers + 1] = sum;
+  for (size_t e = 0; e < flow->n_others; e++) {
+    const other_edge *edge = &flow->others[e];
+    if (e + AHEAD < flow->n_others) lh_prefetch(&first[edge[AHEAD].to]);
+    if (edge->from > edge->to) from[--first[edge->to]] = edge->from;
+  }
+  lh_free(flow->others);
+  flow->others = NULL;
   return true;
 }
 
@@ -198,28 +222,33 @@ typedef struct inner_tree {
   uint32_t *least[LEVELS]; /* the least `above` of 1, 2, 4 ... blocks; all in least[0] */
 } inner_tree;
 
-/* The positions of a leaf's first and last referrer; first > last: none is reached. */
-typedef struct leaf_range {
+/* Of a vertex with a number: its position, and its dominator as a vertex. Of a leaf: its only
+** referrer as a vertex, and NO_PLACE; or the positions of its first and last referrer. NO_PLACE
+** twice: the vertex is not reached. */
+typedef struct tree_place {
   uint32_t first, last;
-} leaf_range;
+} tree_place;
 
-/* Afterwards semi is a number's position, idom a vertex, and label a scratch value. Each subtree
-** takes its interval from the end of the interval that its dominator has left. */
-static void order_numbers(flowgraph *flow, inner_tree *tree) {
+#define NO_PLACE UINT32_MAX
+
+/* Afterwards semi is a number's position, and label a scratch value. Each subtree takes its
+** interval from the end of the interval that its dominator has left. */
+static void order_numbers(flowgraph *flow, inner_tree *tree, tree_place *places) {
   vertex_state *state = flow->state;
   uint32_t n = flow->n_numbers;
   for (uint32_t w = 1; w <= n; w++) state[w].label = 1;
   for (uint32_t w = n; w > 1; w--) state[state[w].idom].label += state[w].label;
   state[1].semi = 0;
+  places[LH_ROOT] = (tree_place){0, LH_NO_OBJECT};
   tree->above[0] = 0;
   tree->vertex[0] = LH_ROOT;
   for (uint32_t w = 2; w <= n; w++) {
     vertex_state *parent = &state[state[w].idom];
-    state[w].idom = flow->vertex[state[w].idom];
     parent->label -= state[w].label;
-    state[w].semi = parent->semi + parent->label;
-    tree->above[state[w].semi] = parent->semi;
-    tree->vertex[state[w].semi] = flow->vertex[w];
+    uint32_t position = state[w].semi = parent->semi + parent->label;
+    tree->above[position] = parent->semi;
+    tree->vertex[position] = flow->vertex[w];
+    places[flow->vertex[w]] = (tree_place){position, flow->vertex[state[w].idom]};
   }
 }
 
@@ -264,55 +293,70 @@ static uint32_t common_dominator(const inner_tree *tree, uint32_t first, uint32_
   return tail < least ? tail : least;
 }
 
-static void meet_leaves(const flowgraph *flow, leaf_range *ranges) {
+/* The leaf has a referrer v. */
+static inline void meet_leaf(tree_place *places, tree_place *leaf, lh_id v) {
+  if (leaf->first == NO_PLACE) {
+    leaf->first = v;
+    return;
+  }
+  if (leaf->last == NO_PLACE) {
+    if (leaf->first == v) return;
+    leaf->first = leaf->last = places[leaf->first].first;
+  }
+  uint32_t p = places[v].first;
+  if (p < leaf->first) leaf->first = p;
+  if (p > leaf->last) leaf->last = p;
+}
+
+static void meet_leaves(const flowgraph *flow, tree_place *places) {
   const uint32_t *first_edge = flow->graph->first_edge;
   const lh_id *edge = flow->graph->edge;
   uint32_t n = flow->graph->n, n_edges = first_edge[n + 1];
-  for (lh_id v = 0; v <= n; v++) ranges[v] = (leaf_range){UINT32_MAX, 0};
   for (lh_id v = 0; v <= n; v++) {
     if (flow->number[v] == 0) continue;
-    uint32_t p = flow->state[flow->number[v]].semi;
     for (uint32_t e = first_edge[v], end = first_edge[v + 1]; e < end; e++) {
-      if (!lh_is_leaf(flow->leaves, edge[e])) continue;
-      if (e + AHEAD < n_edges) lh_prefetch(&ranges[edge[e + AHEAD]]);
-      leaf_range *range = &ranges[edge[e]];
-      if (p < range->first) range->first = p;
-      if (p > range->last) range->last = p;
+      if (e + AHEAD < n_edges) lh_prefetch(&places[edge[e + AHEAD]]);
+      if (lh_is_leaf(flow->leaves, edge[e])) meet_leaf(places, &places[edge[e]], v);
     }
   }
 }
 
+static inline void look_ahead(const inner_tree *tree, tree_place leaf) {
+  if (leaf.last >= tree->n) return;
+  lh_prefetch(&tree->above[leaf.first]);
+  lh_prefetch(&tree->above[leaf.last]);
+}
+
 /* Replaces each number by the vertex of its dominator. */
-static void set_dominators(flowgraph *flow, const inner_tree *tree, const leaf_range *ranges,
+static void set_dominators(flowgraph *flow, const inner_tree *tree, const tree_place *places,
                            lh_id *idom) {
   uint32_t n = flow->graph->n;
-  for (lh_id v = 1; v <= n; v++) {
-    if (v + AHEAD <= n) lh_prefetch(&flow->state[flow->number[v + AHEAD]]);
-    const leaf_range *range = &ranges[v];
-    if (flow->number[v] != 0) {
-      idom[v] = flow->state[flow->number[v]].idom;
-    } else if (range->first <= range->last) {
-      idom[v] = tree->vertex[common_dominator(tree, range->first, range->last)];
-      flow->vertex[flow->n_numbers + ++flow->n_leaves] = v;
-    } else {
-      idom[v] = LH_NO_OBJECT;
+  for (lh_id v = 0; v <= n; v++) {
+    uint32_t first = places[v].first, last = places[v].last;
+    if (v + SOON <= n) look_ahead(tree, places[v + SOON]);
+    if (flow->number[v] != 0 || first == NO_PLACE) {
+      idom[v] = last;
+      continue;
     }
+    idom[v] = last == NO_PLACE ? first : tree->vertex[common_dominator(tree, first, last)];
+    flow->vertex[flow->n_numbers + ++flow->n_leaves] = v;
   }
-  idom[LH_ROOT] = LH_NO_OBJECT;
 }
 
 static bool find_those_of_leaves(flowgraph *flow, lh_id *idom) {
   inner_tree tree = {.n = flow->n_numbers, .above = lh_alloc(flow->n_numbers, sizeof *tree.above)};
   tree.vertex = lh_alloc(tree.n, sizeof *tree.vertex);
-  leaf_range *ranges = lh_alloc((size_t)flow->graph->n + 1, sizeof *ranges);
-  bool ok = tree.above && tree.vertex && ranges;
+  size_t n_vertices = (size_t)flow->graph->n + 1;
+  tree_place *places = lh_alloc(n_vertices, sizeof *places);
+  bool ok = tree.above && tree.vertex && places;
   if (ok) {
-    order_numbers(flow, &tree);
-    meet_leaves(flow, ranges);
+    memset(places, 0xFF, n_vertices * sizeof *places);
+    order_numbers(flow, &tree, places);
+    meet_leaves(flow, places);
     ok = index_blocks(&tree);
   }
-  if (ok) set_dominators(flow, &tree, ranges, idom);
-  LH_FREE_ALL(tree.above, tree.vertex, tree.least[0], ranges);
+  if (ok) set_dominators(flow, &tree, places, idom);
+  LH_FREE_ALL(tree.above, tree.vertex, tree.least[0], places);
   return ok;
 }
 
@@ -339,10 +383,16 @@ bool lh_find_dominators(const lh_graph *graph, lh_id *idom, lh_id **order, uint3
   flow.vertex = NULL;
   ok = true;
 out:
-  LH_FREE_ALL(flow.vertex, flow.state, flow.leaves, flow.higher, flow.first, flow.from);
+  LH_FREE_ALL(flow.vertex, flow.state, flow.leaves, flow.others, flow.first, flow.from);
   return ok;
 }
 
 void lh_sum_retained(const lh_id *order, uint32_t n_order, const lh_id *idom, uint64_t *bytes) {
-  for (uint32_t i = n_order; i > 1; i--) bytes[idom[order[i - 1]]] += bytes[order[i - 1]];
+  for (uint32_t i = n_order; i > 1; i--) {
+    if (i > 2 * AHEAD) {
+      lh_prefetch(&idom[order[i - 2 * AHEAD]]);
+      lh_prefetch(&bytes[idom[order[i - AHEAD]]]);
+    }
+    bytes[idom[order[i - 1]]] += bytes[order[i - 1]];
+  }
 }
