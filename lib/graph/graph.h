@@ -100,6 +100,11 @@ bool lh_search_paths(lh_search *search);
 /* The vertices without edges, a bit for each vertex. The caller frees them. */
 uint64_t *lh_find_leaves(const lh_graph *graph, size_t *n_leaves);
 
+/* Sorts a list of ids up to n, descending, if they are many: then objects that were allocated
+** together follow each other, and so do their items in arrays. Returns how many are left, because a
+** sorted list has each id once. `bits`: n / 64 + 1 zeros, before and after. */
+size_t lh_sort_many_ids(uint64_t *bits, uint32_t n, lh_id *ids, size_t n_ids);
+
 static inline bool lh_is_leaf(const uint64_t *leaves, lh_id v) {
   return leaves[v / 64] >> v % 64 & 1;
 }

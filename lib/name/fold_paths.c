@@ -9,7 +9,7 @@
 #include "graph/graph.h"
 #include "read/decode.h"
 
-enum { LOG2_RECENT = 8, N_RECENT_SLOTS = 32 };
+enum { LOG2_RECENT = 8, N_RECENT_SLOTS = 32, AHEAD = 16 };
 
 /* A step between two spots. */
 typedef struct recent_step {
@@ -37,6 +37,7 @@ typedef struct walk {
   uint32_t *n_alike; /* of each class, among the values of one table */
   uint32_t *counted; /* the classes with n_alike > 0 */
   uint32_t n_counted;
+  uint64_t *sorting; /* for lh_sort_many_ids */
 } walk;
 
 static bool allocate(walk *w) {
@@ -46,7 +47,8 @@ static bool allocate(walk *w) {
   w->recent = lh_alloc_zeroed(1 << LOG2_RECENT, sizeof *w->recent);
   w->n_alike = lh_alloc_zeroed(lh_class_count(s) + 1, sizeof *w->n_alike);
   w->counted = lh_alloc(lh_class_count(s) + 1, sizeof *w->counted);
-  return w->folds->order && w->folds->spot && w->recent && w->n_alike && w->counted;
+  w->sorting = lh_alloc_zeroed((size_t)s->n / 64 + 1, sizeof *w->sorting);
+  return w->folds->order && w->folds->spot && w->recent && w->n_alike && w->counted && w->sorting;
 }
 
 /* ==== Varying keys =================================================================== */
@@ -204,7 +206,14 @@ static inline uint32_t spot_behind(walk *w, source *from, uint32_t e, uint32_t c
 static inline uint32_t next_on_path(const lh_snapshot *s, uint32_t e, uint32_t end) {
   const lh_id *edge = s->edge;
   const uint32_t *parent_edge = s->parent_edge;
-  while (e < end && parent_edge[edge[e]] != e) e++;
+  for (; e < end; e++) {
+    if (end - e > AHEAD) {
+      lh_prefetch(&parent_edge[edge[e + AHEAD]]);
+      lh_prefetch(&s->kind[edge[e + AHEAD]]);
+      lh_prefetch(&s->classes->of[edge[e + AHEAD]]);
+    }
+    if (parent_edge[edge[e]] == e) break;
+  }
   return e;
 }
 
@@ -238,6 +247,16 @@ static bool visit_targets(walk *w, lh_id id) {
   return ok;
 }
 
+static void look_ahead(const lh_snapshot *s, const lh_folds *folds, size_t i) {
+  if (i + AHEAD >= folds->n) return;
+  lh_prefetch(&s->first_edge[folds->order[i + AHEAD]]);
+  lh_prefetch(&s->edge[s->first_edge[folds->order[i + AHEAD / 2]]]);
+  lh_id next = folds->order[i + AHEAD / 4];
+  uint32_t e = s->first_edge[next], end = s->first_edge[next + 1];
+  for (uint32_t last = e + AHEAD / 4; e < end && e < last; e++)
+    lh_prefetch(&s->parent_edge[s->edge[e]]);
+}
+
 static bool has_targets(const lh_snapshot *s, lh_id id) {
   return s->first_edge[id] < s->first_edge[id + 1];
 }
@@ -248,10 +267,16 @@ static bool fold_paths(lh_folds *folds, const lh_snapshot *snapshot, const uint8
   bool ok = tree && lh_folder_begin(&folds->folder, snapshot, tree) && allocate(&w) &&
             spot_of_state(&w, LH_FOLD_START, UINT32_MAX) == 0;
   if (ok) folds->order[folds->n++] = LH_ROOT;
-  for (size_t i = 0; ok && i < folds->n; i++)
+  for (size_t i = 0, end = 0; ok && i < folds->n; i++) {
+    if (i == end) {
+      end = folds->n;
+      (void)lh_sort_many_ids(w.sorting, snapshot->n, &folds->order[i], end - i);
+    }
+    look_ahead(snapshot, folds, i);
     if (has_targets(snapshot, folds->order[i])) ok = visit_targets(&w, folds->order[i]);
+  }
   lh_map_free(&w.spot_of);
-  LH_FREE_ALL(w.recent, w.n_alike, w.counted);
+  LH_FREE_ALL(w.recent, w.n_alike, w.counted, w.sorting);
   return ok;
 }
 
