@@ -198,7 +198,7 @@ typedef struct lh_grower {
   size_t n, capacity;
   lh_top *tops; /* of all of `found`; from first_top on those of the next collection */
   size_t n_tops, first_top, top_capacity;
-  uint64_t *marks; /* one bit by position; all 0 except while tops are sorted */
+  uint64_t *marks; /* a bit for each object; all 0 except while a list is sorted */
 } lh_grower;
 
 /* The bytes of a collection are what its tops dominate; tops may be nested. In order:

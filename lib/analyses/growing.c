@@ -409,7 +409,7 @@ static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
       lh_id target = snapshot->edge[e];
       if (of[target] != class_index || target == id) continue;
       held[target] = 1;
-      join_sets(set, snapshot->distance, id, target);
+      if (set[id] != set[target]) join_sets(set, snapshot->distance, id, target);
     }
   }
   lh_free(is_linkable);
@@ -497,7 +497,7 @@ static bool find_linked(lh_grower *grower) {
 static bool find_what_grows(lh_grower *grower, const lh_history *history) {
   grower->tree = lh_dominator_tree(grower->snapshot);
   if (!grower->tree) return false;
-  grower->marks = lh_alloc_zeroed(grower->tree->n / 64 + 1, sizeof *grower->marks);
+  grower->marks = lh_alloc_zeroed((size_t)grower->snapshot->n / 64 + 1, sizeof *grower->marks);
   return grower->marks && make_ages(&grower->ages, grower->tree, history) &&
          lh_find_collections(grower) && find_linked(grower);
 }

@@ -236,7 +236,7 @@ static lh_keying keying_of(const keys_seen *seen, const lh_snapshot *snapshot) {
   return dense ? LH_KEYED_SEQUENCE : LH_KEYED_INTEGERS;
 }
 
-enum { SOME = 64, AHEAD = 16 }; /* entries read at once; references to look ahead */
+enum { SOME = 256, AHEAD = 32 }; /* entries read at once; entries to look ahead */
 
 typedef struct counting {
   lh_grower *grower;
@@ -247,7 +247,9 @@ typedef struct counting {
   bool is_shared;        /* a table of every program, such as _G, which also has other values */
   bool is_loaded;        /* package.loaded: each module has its own class, */
   uint32_t module_class; /* and this extra class, "module *", stands for all */
-  uint32_t alike;        /* class of the elements; UINT32_MAX: tables of any class, or no objects */
+  lh_id *objects;        /* keys or values of the current table */
+  size_t n_objects, objects_capacity;
+  uint32_t alike; /* class of the elements; UINT32_MAX: tables of any class, or no objects */
 } counting;
 
 typedef struct contents {
@@ -319,18 +321,27 @@ static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value
                   (!c->weak_values || is_never_weak(f->snapshot, value));
 }
 
+/* Objects of a big table are anywhere in memory, and so are the records of its keys. */
+static inline void look_ahead(const lh_snapshot *s, const lh_entry *next) {
+  const lh_value far = next[AHEAD].key, near = next[AHEAD / 2].key, value = next[AHEAD / 2].value;
+  if (far.kind == LH_VALUE_OBJECT) {
+    lh_prefetch(&s->kind[far.as.object]);
+    lh_prefetch(&s->record_low[far.as.object]);
+    lh_prefetch(&s->record_high[far.as.object]);
+  }
+  if (near.kind == LH_VALUE_OBJECT) lh_prefetch_record(s, near.as.object);
+  if (value.kind != LH_VALUE_OBJECT) return;
+  lh_prefetch(&s->classes->of[value.as.object]);
+  lh_prefetch(&s->retained[value.as.object]);
+}
+
 static void look_at_values(counting *f, lh_id table, contents *c) {
-  const lh_snapshot *s = f->snapshot;
   lh_edges it;
   lh_entry entries[SOME];
-  lh_entries_begin(s, table, &it);
+  lh_entries_begin(f->snapshot, table, &it);
   for (size_t n; (n = lh_entries_some(&it, entries, SOME)) > 0;)
     for (size_t i = 0; i < n; i++) {
-      const lh_value *ahead = &entries[i + AHEAD < n ? i + AHEAD : i].value;
-      if (ahead->kind == LH_VALUE_OBJECT) {
-        lh_prefetch(&s->classes->of[ahead->as.object]);
-        lh_prefetch(&s->retained[ahead->as.object]);
-      }
+      if (i + AHEAD < n) look_ahead(f->snapshot, &entries[i]);
       look_at_entry(f, c, entries[i].key, entries[i].value);
     }
   choose_class(f, c);
@@ -420,37 +431,47 @@ static bool is_of_alike(const counting *f, const lh_growing *g, uint32_t e) {
   return is_alike(f, g, lh_object_value(lh_true_target(s, e)));
 }
 
-/* Adds a key or value. An object that dominates the table, such as _G, is not an element. */
-static bool add_reference(counting *f, lh_growing *g, lh_youth *youth, uint32_t e) {
+/* Lists the objects that are keys, or else values, of entries that may be elements. */
+static bool list_objects(counting *f, const lh_growing *g, bool are_keys) {
   const lh_snapshot *s = f->snapshot;
+  lh_edge_kind kind = are_keys ? LH_EDGE_KEY : LH_EDGE_VALUE;
+  f->n_objects = 0;
+  for (uint32_t e = s->first_edge[g->id], end = s->first_edge[g->id + 1]; e < end; e++) {
+    if (lh_label_kind(s->label[e]) != kind || !is_of_alike(f, g, e)) continue;
+    if (!lh_grow(&f->objects, f->n_objects, &f->objects_capacity, sizeof *f->objects)) return false;
+    f->objects[f->n_objects++] = lh_true_target(s, e);
+  }
+  f->n_objects = lh_sort_many_ids(f->grower->marks, s->n, f->objects, f->n_objects);
+  return true;
+}
+
+/* Adds a key or value. An object that dominates the table, such as _G, is not an element. */
+static inline bool add_object(counting *f, lh_growing *g, lh_youth *youth, lh_id id,
+                              bool is_element) {
   const lh_tree *tree = f->grower->tree;
-  bool is_key = lh_label_kind(s->label[e]) == LH_EDGE_KEY;
-  lh_id id = lh_true_target(s, e);
-  if (!is_key && (g->are_keys || lh_label_kind(s->label[e]) != LH_EDGE_VALUE)) return true;
-  if (s->kind[id] & LH_KIND_OWN || tree->position[id] >= tree->n || id == g->id ||
-      !is_of_alike(f, g, e))
+  if (f->snapshot->kind[id] & LH_KIND_OWN || tree->position[id] >= tree->n || id == g->id)
     return true;
   bool is_inside = lh_dominates(tree, g->id, id), inner = is_inside && !f->is_shared;
   if (!is_inside && lh_dominates(tree, id, g->id)) return true;
-  if (is_key == g->are_keys) lh_age_element(&f->grower->ages, g, youth, id, inner);
+  if (is_element) lh_age_element(&f->grower->ages, g, youth, id, inner);
   return inner || lh_add_top(f->grower, id);
 }
 
-/* The elements of a big table are anywhere in memory. */
-static inline void look_ahead(const counting *f, const lh_id *edge) {
-  const lh_tree *tree = f->grower->tree;
-  lh_id far = edge[2 * AHEAD];
-  uint32_t p = tree->position[edge[AHEAD]];
-  lh_prefetch(&f->snapshot->kind[far]);
-  lh_prefetch(&tree->position[far]);
-  lh_prefetch(&f->grower->ages.counted[far]);
-  lh_prefetch(&f->grower->ages.history->span_of[far]);
-  if (p < tree->n) lh_prefetch(&tree->end[p]);
+static bool add_objects(counting *f, lh_growing *g, lh_youth *youth, bool are_keys) {
+  bool ok = list_objects(f, g, are_keys);
+  for (size_t i = 0; ok && i < f->n_objects; i++) {
+    if (i + AHEAD < f->n_objects) {
+      lh_id ahead = f->objects[i + AHEAD];
+      lh_prefetch(&f->grower->tree->position[ahead]);
+      lh_prefetch(&f->grower->ages.counted[ahead]);
+    }
+    ok = add_object(f, g, youth, f->objects[i], are_keys == g->are_keys);
+  }
+  return ok;
 }
 
 /* Everything that the table retains is its own. A table of every program owns its elements only. */
 static bool look_at_ages(counting *f, lh_growing *g) {
-  const lh_snapshot *s = f->snapshot;
   const lh_tree *tree = f->grower->tree;
   lh_youth youth = lh_ages_begin(&f->grower->ages);
   bool ok = true;
@@ -459,10 +480,7 @@ static bool look_at_ages(counting *f, lh_growing *g) {
     youth.objects = tree->end[tree->position[g->id]] - tree->position[g->id];
     ok = lh_add_top(f->grower, g->id);
   }
-  for (uint32_t e = s->first_edge[g->id], end = s->first_edge[g->id + 1]; ok && e < end; e++) {
-    if (end - e > 2 * AHEAD) look_ahead(f, &s->edge[e]);
-    ok = add_reference(f, g, &youth, e);
-  }
+  ok = ok && add_objects(f, g, &youth, true) && (g->are_keys || add_objects(f, g, &youth, false));
   lh_ages_end(&f->grower->ages, g, &youth, g->id);
   return ok;
 }
@@ -528,6 +546,6 @@ bool lh_find_collections(lh_grower *grower) {
   bool ok = f.n_of && f.met;
   for (lh_id id = 1; ok && id <= snapshot->n; id++)
     if (is_big(snapshot, id)) ok = look_at_table(&f, id);
-  LH_FREE_ALL(f.n_of, f.met);
+  LH_FREE_ALL(f.n_of, f.met, f.objects);
   return ok;
 }

@@ -7,6 +7,7 @@
 ** table. A collection inside is named by its kind only (array of arrays), so the order of the
 ** objects does not matter.
 */
+#include "graph/graph.h"
 #include "names.h"
 #include "read/decode.h"
 
@@ -212,7 +213,21 @@ static void describe_collection(describer *d, lh_id table) {
   *of = d->last_made;
 }
 
+/* The values of a collection are anywhere in memory. */
+static void look_ahead(const lh_namer *namer, lh_id id) {
+  enum { FIRST_EDGES = 8 };
+  const lh_snapshot *s = namer->snapshot;
+  const lh_classes *classes = namer->classes;
+  uint32_t class_index = classes->of[id], e = s->first_edge[id], end = s->first_edge[id + 1];
+  if (class_index == UINT32_MAX || classes->list[class_index].plain == LH_NO_NUMBER) return;
+  for (uint32_t last = e + FIRST_EDGES; e < end && e < last; e++) {
+    lh_prefetch(&classes->of[s->edge[e]]);
+    lh_prefetch(&s->kind[s->edge[e]]);
+  }
+}
+
 void lh_classify_collections(lh_namer *namer) {
+  enum { AHEAD = 16 };
   static const char *const words[WORDS] = {"boolean", "number", "function", "userdata", "thread",
                                            "table",   "{}",     "array",    "arrays"};
   const lh_snapshot *snapshot = namer->snapshot;
@@ -222,6 +237,7 @@ void lh_classify_collections(lh_namer *namer) {
     d.words[i] = lh_namer_string(namer, words[i], strlen(words[i]));
   for (lh_id id = 1; id <= snapshot->n && !namer->failed; id++) {
     uint32_t class_index = classes->of[id];
+    if (id + AHEAD <= snapshot->n) look_ahead(namer, id + AHEAD);
     if (class_index == UINT32_MAX || classes->list[class_index].plain == LH_NO_NUMBER) continue;
     describe_collection(&d, id);
     if (!namer->failed) lh_count_object(namer->snapshot, namer->classes, id);

@@ -176,6 +176,12 @@ void lh_prefetch_edges(const lh_snapshot *s, lh_id id) {
     __builtin_prefetch(&s->address[s->edge[e]]);
 }
 
+void lh_prefetch_record(const lh_snapshot *s, lh_id id) {
+  enum { HALF_A_LINE = 32 };
+  __builtin_prefetch(lh_record(s, id));
+  __builtin_prefetch(lh_record(s, id) + HALF_A_LINE);
+}
+
 bool lh_edges_next(lh_edges *it, lh_edge *edge) {
   const lh_snapshot *s = it->snapshot;
   scan c;

@@ -10,6 +10,7 @@
 uint32_t lh_edges_number(const lh_edges *it);
 
 void lh_prefetch_edges(const lh_snapshot *s, lh_id id);
+void lh_prefetch_record(const lh_snapshot *s, lh_id id);
 
 /* The bytes of a string in the file; none of a dead string. `hash` is set if it was cut. */
 typedef struct lh_kept_string {
