@@ -131,8 +131,9 @@ static lh_usage *open_profile(opening *o, const char *file) {
   return usage;
 }
 
-/* To open a file, malloc keeps all that it gets (cli/open.c). A question uses arrays of megabytes
-** for a short time: from now on each is mapped alone, and goes back to the system at once. */
+/* To open a file, malloc keeps all that it gets (cli/open.c), and a report is made with the same
+** memory. A server is idle between questions, each of which uses arrays of megabytes for a short
+** time: each array is mapped alone, and goes back to the system at once. */
 static void return_memory(void) {
   enum { LARGE = 1 << 18, MANY = 1 << 16 };
   (void)mallopt(M_MMAP_MAX, MANY);
@@ -145,7 +146,6 @@ static void open_all(opening *o) {
   view *v = &o->view;
   v->snapshots = open_snapshots(o);
   if (v->profile != NULL) v->usage = open_profile(o, v->profile);
-  return_memory();
 }
 
 static void close_all(view *v) {
@@ -202,5 +202,6 @@ int main(int argc, char **argv) {
   if (wants_browser(&c, r.open)) o.has_browser = view_open_browser(server_address(o.server));
   print_address(&c, o.server);
   open_all(&o);
+  return_memory();
   server_run(o.server, &o.view);
 }
