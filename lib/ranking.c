@@ -1,7 +1,8 @@
 /*
 ** ranking.c - keeps the best few of many candidates (see ranking.h).
 ** A heap has the worst kept candidate on top, so a candidate that is no better is rejected at once.
-** lh_rank_put and lh_rank_take use the same heap with the order reversed.
+** lh_rank_put and lh_rank_take use the same heap with the order reversed. lh_sort_words is a radix
+** sort: most words are small, so two or three rounds do.
 */
 #include "ranking.h"
 
@@ -72,4 +73,49 @@ lh_ranked lh_rank_take(lh_ranking *r) {
 void lh_ranking_free(lh_ranking *r) {
   lh_free(r->list);
   *r = (lh_ranking){0};
+}
+
+/* ==== Sorting words ================================================================== */
+
+/* One round of a stable radix sort. False: all digits are equal, `to` is unused. */
+static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift) {
+  size_t counts[256] = {0}, before = 0;
+  for (size_t i = 0; i < n; i++) counts[from[i] >> shift & 0xFF]++;
+  if (counts[from[0] >> shift & 0xFF] == n) return false;
+  for (size_t i = 0; i < 256; i++) {
+    size_t here = counts[i];
+    counts[i] = before;
+    before += here;
+  }
+  for (size_t i = 0; i < n; i++) to[counts[from[i] >> shift & 0xFF]++] = from[i];
+  return true;
+}
+
+static void sort_few(uint64_t *words, size_t n) {
+  for (size_t i = 1; i < n; i++) {
+    uint64_t word = words[i];
+    size_t k = i;
+    for (; k > 0 && words[k - 1] > word; k--) words[k] = words[k - 1];
+    words[k] = word;
+  }
+}
+
+bool lh_sort_words(uint64_t **words, size_t n) {
+  enum { FEW = 64 };
+  if (n <= FEW) {
+    sort_few(*words, n);
+    return true;
+  }
+  uint64_t *other = lh_alloc(n, sizeof *other), *sorted = *words, bits = 0;
+  if (!other) return false;
+  for (size_t i = 0; i < n; i++) bits |= sorted[i];
+  for (unsigned shift = 0; shift < 64 && bits >> shift; shift += 8) {
+    if (!sort_round(sorted, other, n, shift)) continue;
+    uint64_t *swap = sorted;
+    sorted = other;
+    other = swap;
+  }
+  *words = sorted;
+  lh_free(other);
+  return true;
 }

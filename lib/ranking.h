@@ -1,5 +1,5 @@
 /*
-** ranking.h - keeps the best few of many candidates, or takes the best one each time.
+** ranking.h - keeps the best few of many candidates, or takes the best one each time; sorts.
 */
 #ifndef LUAHEAP_RANKING_H
 #define LUAHEAP_RANKING_H
@@ -34,5 +34,9 @@ bool lh_rank_put(lh_ranking *ranking, lh_ranked candidate);
 lh_ranked lh_rank_take(lh_ranking *ranking);
 
 void lh_ranking_free(lh_ranking *ranking);
+
+/* Sorts, the smallest first. *words may be replaced by another block. False: out of memory. O(n),
+** and a second block. */
+bool lh_sort_words(uint64_t **words, size_t n);
 
 #endif

@@ -8,6 +8,7 @@
 #include "analyses.h"
 #include "name/allocated.h"
 #include "name/find.h"
+#include "ranking.h"
 #include "read/decode.h"
 
 #include <stdlib.h>
@@ -309,37 +310,35 @@ static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uin
   return true;
 }
 
-static int compare_values(const void *left, const void *right) {
-  uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
-  return LH_LESS(a, b);
-}
-
-static void add_spread(lh_description *out, lh_measure measure, uint64_t *values, size_t n) {
+static bool add_spread(lh_description *out, lh_measure measure, uint64_t **kept, size_t n) {
   lh_spread spread = {.measure = measure, .objects = n};
+  const uint64_t *values = *kept;
   bool in_order = true; /* mostly all values are equal */
-  if (n == 0) return;
+  if (n == 0) return true;
   for (size_t i = 0; i < n; i++) {
     spread.sum += values[i];
     in_order = in_order && (i == 0 || values[i - 1] <= values[i]);
   }
-  if (!in_order) qsort(values, n, sizeof *values, compare_values);
+  if (!in_order && !lh_sort_words(kept, n)) return false;
+  values = *kept;
   spread.least = values[0];
   spread.median = values[(n - 1) / 2];
   spread.ninth_tenth = values[n - 1 - n / 10];
   spread.most = values[n - 1];
   out->spreads[out->n_spreads++] = spread;
+  return true;
 }
 
 static bool measure_instances(const lh_instances *of, lh_description *out) {
   uint64_t *values = lh_alloc(of->n, sizeof *values);
-  if (!values) return false;
-  for (lh_measure m = LH_MEASURE_SHALLOW; m <= LH_MEASURE_INSTRUCTIONS; m++) {
+  bool ok = values != NULL;
+  for (lh_measure m = LH_MEASURE_SHALLOW; ok && m <= LH_MEASURE_INSTRUCTIONS; m++) {
     size_t n = 0;
     for (size_t i = 0; i < of->n; i++) n += measure_of(of, of->ids[i], m, &values[n]);
-    add_spread(out, m, values, n);
+    ok = add_spread(out, m, &values, n);
   }
   lh_free(values);
-  return true;
+  return ok;
 }
 
 static lh_id *first_with_content(const lh_snapshot *snapshot, lh_id id, uint64_t seed,

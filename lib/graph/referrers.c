@@ -7,6 +7,7 @@
 ** last object asked about are kept sorted by distance: a page of them costs only its own length.
 */
 #include "graph.h"
+#include "ranking.h"
 #include "read/decode.h"
 
 enum { HINT = 64 }; /* the source of every HINT-th edge is kept */
@@ -25,51 +26,6 @@ struct lh_referrer_index {
 void lh_referrer_index_free(lh_referrer_index *index) {
   if (!index) return;
   LH_FREE_ALL(index->first, index->edge, index->hint, index->others, index->sorted, index);
-}
-
-/* ==== Sorting ======================================================================== */
-
-/* One round of a stable radix sort. False: all digits are equal, `to` is unused. */
-static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift) {
-  size_t counts[256] = {0}, before = 0;
-  for (size_t i = 0; i < n; i++) counts[from[i] >> shift & 0xFF]++;
-  if (counts[from[0] >> shift & 0xFF] == n) return false;
-  for (size_t i = 0; i < 256; i++) {
-    size_t here = counts[i];
-    counts[i] = before;
-    before += here;
-  }
-  for (size_t i = 0; i < n; i++) to[counts[from[i] >> shift & 0xFF]++] = from[i];
-  return true;
-}
-
-static void sort_few(uint64_t *keys, size_t n) {
-  for (size_t i = 1; i < n; i++) {
-    uint64_t key = keys[i];
-    size_t k = i;
-    for (; k > 0 && keys[k - 1] > key; k--) keys[k] = keys[k - 1];
-    keys[k] = key;
-  }
-}
-
-/* *keys may be replaced by another block. */
-static bool sort_keys(uint64_t **keys, size_t n) {
-  enum { FEW = 64 };
-  if (n <= FEW) {
-    sort_few(*keys, n);
-    return true;
-  }
-  uint64_t *other = lh_alloc(n, sizeof *other), *sorted = *keys;
-  if (!other) return false;
-  for (unsigned shift = 0; shift < 64; shift += 8) {
-    if (!sort_round(sorted, other, n, shift)) continue;
-    uint64_t *swap = sorted;
-    sorted = other;
-    other = swap;
-  }
-  *keys = sorted;
-  lh_free(other);
-  return true;
 }
 
 /* ==== Making the index =============================================================== */
@@ -112,7 +68,7 @@ static bool index_others(lh_referrer_index *index, const lh_snapshot *s) {
     if (lh_label_kind(s->label[s->bent[i].edge]) != LH_EDGE_EPHEMERON)
       index->others[n++] = (uint64_t)s->bent[i].target << 32 | s->bent[i].edge;
   index->n_others = n;
-  return sort_keys(&index->others, n);
+  return lh_sort_words(&index->others, n);
 }
 
 static int make_index(lh_snapshot *snapshot, lh_error *error) {
@@ -160,7 +116,7 @@ static bool sort_edges(lh_snapshot *snapshot, lh_id id) {
   for (size_t i = first; i < end; i++) add_sorted(snapshot, index, index->edge[i]);
   for (size_t i = first_other; i < end_other; i++)
     add_sorted(snapshot, index, (uint32_t)index->others[i]);
-  if (!sort_keys(&index->sorted, index->n_sorted)) return false;
+  if (!lh_sort_words(&index->sorted, index->n_sorted)) return false;
   index->asked = id;
   return true;
 }
