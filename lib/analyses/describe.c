@@ -51,7 +51,7 @@ static bool describe_sites(const lh_instances *of, lh_description *out) {
 ** referrers are decoded. Keys that vary become [*]: integers and objects always, strings in maps,
 ** and the strings of a class with more than MANY different ones. */
 
-enum { MANY = 16, LOOK_AHEAD = 8 };
+enum { MANY = 16, LOOK_AHEAD = 8, N_RECENT = 64, EDGE_WORDS = 3 };
 
 /* All labels together may take 16 times the bytes of the file; further labels become "...". */
 enum { MOST_LABELS = 16 };
@@ -71,7 +71,12 @@ typedef struct collecting {
   lh_map by_edge;  /* parts of an edge -> label */
   lh_map by_label; /* class, label, weak -> row */
   lh_map names_of; /* class -> number of rows with names; MANY + 1: too many */
+  struct {
+    uint64_t words[EDGE_WORDS];
+    lh_text_id label; /* LH_NO_NUMBER: none */
+  } recent[N_RECENT]; /* labels found last: most referrers refer alike */
   row *rows;
+  uint32_t last_row; /* found last */
   size_t n, capacity;
   bool too_many, again; /* some class has too many names; the second count */
 } collecting;
@@ -99,22 +104,20 @@ static bool is_nameless_slot(const lh_edge *edge) {
          edge->holder == LH_NO_OBJECT;
 }
 
-/* Returns the place of the label that all equal edges share; NULL: out of memory. */
-static lh_text_id *label_slot(collecting *c, const lh_edge *edge) {
+/* Equal for edges that have one label. */
+static void take_edge_words(const collecting *c, const lh_edge *edge, uint64_t words[EDGE_WORDS]) {
   bool keyed = edge->kind == LH_EDGE_VALUE, is_root = edge->kind == LH_EDGE_ROOT;
   uint64_t name = keyed ? edge->key.as.object : edge->name, number = edge->ordinal;
   if (keyed) number = edge->source == c->snapshot->classes->loaded;
   if (is_root && edge->index != LH_ROOT_TYPE_METATABLE) number = 0;
-  uint64_t words[3] = {(uint64_t)edge->kind << 32 | name, number << 32 | edge->line,
-                       is_root ? edge->index : edge->holder};
-  return lh_map_at_words(&c->by_edge, words, 3);
+  words[0] = (uint64_t)edge->kind << 32 | name;
+  words[1] = number << 32 | edge->line;
+  words[2] = is_root ? edge->index : edge->holder;
 }
 
-static lh_text_id label_of(collecting *c, const lh_edge *edge) {
-  if (edge->kind == LH_EDGE_VALUE && !has_name(c->snapshot, edge)) return c->any;
-  if (is_nameless_slot(edge)) return c->slot;
-  if (edge->ordinal > LH_MOST_ORDINALS && edge->kind != LH_EDGE_ROOT) return c->untold;
-  lh_text_id *known = label_slot(c, edge);
+/* The label of `words`, which c->by_edge keeps. LH_NO_NUMBER: out of memory. */
+static lh_text_id find_label(collecting *c, const lh_edge *edge, const uint64_t *words) {
+  lh_text_id *known = lh_map_at_words(&c->by_edge, words, EDGE_WORDS);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
   char *text = lh_edge_text(c->snapshot, edge);
   if (!text) return LH_NO_NUMBER;
@@ -124,15 +127,33 @@ static lh_text_id label_of(collecting *c, const lh_edge *edge) {
   return *known = label;
 }
 
+static lh_text_id label_of(collecting *c, const lh_edge *edge) {
+  uint64_t words[EDGE_WORDS];
+  if (edge->kind == LH_EDGE_VALUE && !has_name(c->snapshot, edge)) return c->any;
+  if (is_nameless_slot(edge)) return c->slot;
+  if (edge->ordinal > LH_MOST_ORDINALS && edge->kind != LH_EDGE_ROOT) return c->untold;
+  take_edge_words(c, edge, words);
+  uint32_t at = (uint32_t)(words[0] ^ words[1] >> 32) % N_RECENT;
+  if (c->recent[at].label != LH_NO_NUMBER && memcmp(c->recent[at].words, words, sizeof words) == 0)
+    return c->recent[at].label;
+  memcpy(c->recent[at].words, words, sizeof words);
+  return c->recent[at].label = find_label(c, edge, words);
+}
+
 static row *row_at(collecting *c, uint32_t class_index, lh_text_id label, bool weak) {
+  row *last = c->last_row < c->n ? &c->rows[c->last_row] : NULL;
+  if (last && last->label == label && last->visible.class_index == class_index &&
+      last->visible.weak == weak)
+    return last;
   uint64_t words[2] = {(uint64_t)class_index << 32 | label, weak};
   uint32_t *known = lh_map_at_words(&c->by_label, words, 2);
   if (!known) return NULL;
+  c->last_row = *known;
   if (*known != LH_NO_NUMBER) return &c->rows[*known];
   if (!lh_grow(&c->rows, c->n, &c->capacity, sizeof *c->rows)) return NULL;
   c->rows[c->n] = (row){
       .visible = {.class_index = class_index, .weak = weak}, .label = label, .last = LH_NO_OBJECT};
-  *known = (uint32_t)c->n;
+  c->last_row = *known = (uint32_t)c->n;
   return &c->rows[c->n++];
 }
 
@@ -212,6 +233,7 @@ static bool finish_referrers(collecting *c, lh_description *out) {
 
 static bool describe_referrers(const lh_instances *of, lh_description *out) {
   collecting c = {.of = of, .snapshot = of->snapshot};
+  for (size_t i = 0; i < N_RECENT; i++) c.recent[i].label = LH_NO_NUMBER;
   c.any = lh_strings_add(&c.labels, "[*]", 3);
   c.slot = lh_strings_add(&c.labels, "slot of a C function", 20);
   c.untold = lh_strings_add(&c.labels, "...", 3);

@@ -8,7 +8,7 @@
 
 #include "read/decode.h"
 
-enum { LOOK_AHEAD = 8 };
+enum { LOOK_AHEAD = 8, N_RECENT = 64, N_ENTRIES = 16, ID_WORDS = 2 };
 
 typedef struct kind_entry {
   lh_value_class visible;
@@ -18,7 +18,8 @@ typedef struct kind_entry {
 typedef struct field_entry {
   lh_field visible;
   uint32_t first_kind;
-  uint32_t last; /* one more than the number of the last instance with this field */
+  uint32_t last_kind, last_at; /* of the last value: what kind_of returns, and its index in kinds */
+  uint32_t last;               /* one more than the number of the last instance with this field */
 } field_entry;
 
 typedef struct collecting {
@@ -29,14 +30,18 @@ typedef struct collecting {
   size_t n, capacity;
   kind_entry *kinds;
   size_t n_kinds, kind_capacity;
-  lh_id *counted; /* by object: the last instance that counted its bytes */
+  struct {
+    uint64_t words[ID_WORDS];
+    uint32_t field;   /* index in `fields`; LH_NO_NUMBER: none */
+  } recent[N_RECENT]; /* fields found last: most instances have the same ones */
+  lh_id *counted;     /* by object: the last instance that counted its bytes */
 } collecting;
 
 /* ==== Fields ========================================================================= */
 
 /* Identity of a field: one of BY_... in the high half of words[0]; a key, name or ordinal in the
 ** low half; for a local the class of its function in words[1]. */
-enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL, BY_LOCAL, ID_WORDS = 2 };
+enum { BY_KEY, BY_KEY_TYPE, BY_NAME, BY_ORDINAL, BY_LOCAL };
 
 typedef struct field_id {
   uint64_t words[ID_WORDS];
@@ -98,16 +103,28 @@ static char *field_name(const lh_snapshot *snapshot, const field_id *p) {
   return lh_text_finish(&text);
 }
 
-static field_entry *field_at(collecting *c, const field_id *p) {
-  uint32_t *known = lh_map_at_words(&c->by_id, p->words, ID_WORDS);
-  if (!known) return NULL;
-  if (*known != LH_NO_NUMBER) return &c->fields[*known];
+static field_entry *new_field(collecting *c, const field_id *p, uint32_t *known) {
   if (!lh_grow(&c->fields, c->n, &c->capacity, sizeof *c->fields)) return NULL;
   char *name = field_name(c->snapshot, p);
   if (!name) return NULL;
-  c->fields[c->n] = (field_entry){.visible = {.name = name}, .first_kind = LH_NO_NUMBER};
+  c->fields[c->n] =
+      (field_entry){.visible = {.name = name}, .first_kind = LH_NO_NUMBER, .last_at = LH_NO_NUMBER};
   *known = (uint32_t)c->n;
   return &c->fields[c->n++];
+}
+
+static field_entry *field_at(collecting *c, const field_id *p) {
+  uint32_t at = (uint32_t)p->words[0] % N_RECENT;
+  if (c->recent[at].field != LH_NO_NUMBER &&
+      memcmp(c->recent[at].words, p->words, sizeof p->words) == 0)
+    return &c->fields[c->recent[at].field];
+  uint32_t *known = lh_map_at_words(&c->by_id, p->words, ID_WORDS);
+  if (!known) return NULL;
+  field_entry *field = *known == LH_NO_NUMBER ? new_field(c, p, known) : &c->fields[*known];
+  if (!field) return NULL;
+  memcpy(c->recent[at].words, p->words, sizeof p->words);
+  c->recent[at].field = (uint32_t)(field - c->fields);
+  return field;
 }
 
 /* ==== Values ========================================================================= */
@@ -128,6 +145,10 @@ static uint32_t kind_of(const lh_snapshot *snapshot, lh_value value, const char 
 static bool count_kind(collecting *c, field_entry *field, lh_value value) {
   const char *name;
   uint32_t kind = kind_of(c->snapshot, value, &name);
+  if (field->last_at != LH_NO_NUMBER && field->last_kind == kind) {
+    c->kinds[field->last_at].visible.values++;
+    return true;
+  }
   uint64_t key = (uint64_t)(field - c->fields) << 32 | kind;
   uint32_t at = lh_map_number(&c->by_kind, key);
   if (at == LH_NO_NUMBER || !lh_grow(&c->kinds, c->n_kinds, &c->kind_capacity, sizeof *c->kinds))
@@ -138,6 +159,8 @@ static bool count_kind(collecting *c, field_entry *field, lh_value value) {
     field->visible.total_kinds++;
   }
   c->kinds[at].visible.values++;
+  field->last_kind = kind;
+  field->last_at = at;
   return true;
 }
 
@@ -167,13 +190,16 @@ static bool add_entries(collecting *c, uint32_t instance) {
   lh_id id = c->of->ids[instance];
   bool collection = lh_class_entry_of(c->snapshot, id)->plain != LH_NO_NUMBER;
   lh_edges it;
-  lh_value key, value;
-  for (lh_entries_begin(c->snapshot, id, &it); lh_entries_next(&it, &key, &value);) {
-    field_id p = field_of_key(c->snapshot, &key, collection);
-    field_entry *field = add_value(c, instance, &p, value);
-    if (!field) return false;
-    field->visible.bytes += bytes_of_value(c, id, key) + bytes_of_value(c, id, value);
-  }
+  lh_entry entries[N_ENTRIES];
+  size_t n;
+  for (lh_entries_begin(c->snapshot, id, &it); (n = lh_entries_some(&it, entries, N_ENTRIES)) > 0;)
+    for (size_t i = 0; i < n; i++) {
+      field_id p = field_of_key(c->snapshot, &entries[i].key, collection);
+      field_entry *field = add_value(c, instance, &p, entries[i].value);
+      if (!field) return false;
+      field->visible.bytes += bytes_of_value(c, id, entries[i].key);
+      field->visible.bytes += bytes_of_value(c, id, entries[i].value);
+    }
   return true;
 }
 
@@ -244,6 +270,7 @@ bool lh_describe_fields(const lh_instances *of, lh_description *out) {
   collecting c = {.of = of, .snapshot = of->snapshot};
   c.counted = lh_alloc_zeroed((size_t)of->snapshot->n + 1, sizeof *c.counted);
   bool ok = c.counted != NULL;
+  for (size_t i = 0; i < N_RECENT; i++) c.recent[i].field = LH_NO_NUMBER;
   for (uint32_t i = 0; ok && i < of->n; i++) {
     lh_type type = lh_type_of(of->snapshot, of->ids[i]);
     if (i + LOOK_AHEAD < of->n) lh_prefetch_edges(of->snapshot, of->ids[i + LOOK_AHEAD]);
