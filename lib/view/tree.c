@@ -164,10 +164,8 @@ static int vertex_of_key(const asked_tree *tree, const char *key, uint32_t *vert
 /* ==== Children of a vertex ======================================================== */
 
 typedef struct below_vertex {
-  lh_ranking best;           /* biggest; key: bytes, what: vertex */
-  uint64_t n;                /* all children */
-  uint64_t bytes, new_bytes; /* of all */
-  lh_id *members;            /* scratch: a stack of list elements */
+  lh_children children;
+  lh_id *members; /* scratch: a stack of list elements */
   size_t member_capacity;
 } below_vertex;
 
@@ -178,10 +176,11 @@ typedef struct taking {
 
 static bool take_below(const taking *t, uint32_t vertex) {
   uint64_t bytes = vertex_bytes(t->tree, vertex);
-  lh_ranking *best = &t->below->best;
-  t->below->n++;
-  t->below->bytes += bytes;
-  if (t->tree->new_bytes) t->below->new_bytes += t->tree->new_bytes[vertex];
+  lh_children *children = &t->below->children;
+  lh_ranking *best = &children->best;
+  children->n++;
+  children->bytes += bytes;
+  if (t->tree->new_bytes) children->new_bytes += t->tree->new_bytes[vertex];
   if (best->limit > 0 && best->n == best->limit && bytes < best->list[0].key) return true;
   return lh_rank(best, (lh_ranked){bytes, vertex, vertex});
 }
@@ -207,11 +206,15 @@ static bool take_children(const taking *t, lh_id id) {
 
 /* The children of all elements of a list; from its middle, of the elements behind. */
 static bool take_objects(const taking *t, lh_id id) {
+  enum { MANY = 256 };
   const asked_tree *tree = t->tree;
   const lh_tree *dominators = tree->dominators;
   lh_id top = tree->trees->lists.top[id];
+  lh_linked *linked = lh_list_at(&tree->trees->lists, top);
   size_t n = 0;
-  if (!lh_list_at(&tree->trees->lists, top)) return take_children(t, id);
+  if (!linked) return take_children(t, id);
+  if (linked->objects >= MANY && tree->bytes == tree->snapshot->retained)
+    return lh_take_list(linked, dominators, tree->trees, id, tree->new_bytes, &t->below->children);
   bool ok = push(t->below, &n, id);
   while (ok && n > 0) {
     lh_id at = t->below->members[--n];
@@ -242,12 +245,13 @@ static bool take_modules(const taking *t) {
 /* At most best.limit best. False: out of memory. O(children, and elements of a list). */
 static bool find_below(const asked_tree *tree, uint32_t vertex, below_vertex *below) {
   taking t = {tree, below};
-  below->n = below->bytes = below->new_bytes = 0;
-  below->best.n = 0;
+  lh_children *children = &below->children;
+  children->n = children->bytes = children->new_bytes = 0;
+  children->best.n = 0;
   bool ok = tree->groups                            ? take_groups(&t, vertex)
             : tree->of_modules && vertex == LH_ROOT ? take_modules(&t)
                                                     : take_objects(&t, vertex);
-  if (ok) lh_sort_ranking(&below->best);
+  if (ok) lh_sort_ranking(&children->best);
   return ok;
 }
 
@@ -306,16 +310,16 @@ static bool open_tile(picking *p, uint32_t at) {
   shown *s = &p->list[at];
   size_t limit = p->query->limit;
   if (s->depth == p->query->depth) return true;
-  p->below.best.limit = limit == 0 ? 0 : limit - (p->n - 1) + 1;
+  p->below.children.best.limit = limit == 0 ? 0 : limit - (p->n - 1) + 1;
   if (!find_below(p->tree, s->vertex, &p->below)) return false;
-  s->n_below = p->below.n;
-  s->below.bytes = p->below.bytes;
-  s->below.new_bytes = p->below.new_bytes;
+  s->n_below = p->below.children.n;
+  s->below.bytes = p->below.children.bytes;
+  s->below.new_bytes = p->below.children.new_bytes;
   s->below.before_bytes = s->whole.before_bytes - own_before(p->tree, s->vertex);
   s->next = p->n_waiting;
-  for (size_t i = 0; i < p->below.best.n; i++) {
+  for (size_t i = 0; i < p->below.children.best.n; i++) {
     if (!lh_grow(&p->waiting, p->n_waiting, &p->waiting_capacity, sizeof *p->waiting)) return false;
-    p->waiting[p->n_waiting++] = p->below.best.list[i];
+    p->waiting[p->n_waiting++] = p->below.children.best.list[i];
   }
   s->end = p->n_waiting;
   return put_next(p, at);
@@ -444,7 +448,7 @@ static bool pick_tiles(const asked_tree *tree, uint32_t top, const lh_tiles_quer
             add_tiles(&p);
   LH_FREE_ALL(p.list, p.waiting);
   lh_ranking_free(&p.next);
-  lh_ranking_free(&p.below.best);
+  lh_ranking_free(&p.below.children.best);
   lh_free(p.below.members);
   return ok;
 }

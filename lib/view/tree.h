@@ -1,5 +1,6 @@
 /*
-** tree.h - the trees behind the pictures (tree.c), and the data kept with the snapshot (trees.c).
+** tree.h - the trees behind the pictures (tree.c), and the data kept with the snapshot (trees.c,
+** list_children.c).
 **
 ** All are the dominator tree: by object, with each linked list as one vertex; by class or place,
 ** with objects in groups; by module, with modules below the root. A vertex is an object id or a
@@ -9,12 +10,16 @@
 **     clusters, i.e. lists       4    analyses/clusters.c
 **     group of each object       4    for classes, and again for places
 **     bytes of an interval       8    and again for new bytes; by object only
+**     below a list              28    each object directly below one of 256 elements or more
 */
 #ifndef LUAHEAP_TREE_H
 #define LUAHEAP_TREE_H
 
 #include "analyses/analyses.h"
+#include "ranking.h"
 #include "view/answers.h"
+
+typedef struct lh_list_children lh_list_children;
 
 /* A linked list or tree shown as one vertex: a cluster (analyses/clusters.c). */
 typedef struct lh_linked {
@@ -23,6 +28,7 @@ typedef struct lh_linked {
   uint64_t objects, shallow_bytes;
   double positions; /* sum; n_positions terms */
   uint64_t n_positions;
+  lh_list_children *children; /* list_children.c, made at first use; else NULL */
 } lh_linked;
 
 typedef struct lh_lists {
@@ -84,7 +90,21 @@ const uint64_t *lh_sums_of(lh_sums *sums, lh_snapshot *snapshot, const lh_group_
                            lh_interval interval);
 
 /* NULL: the object is not the first of a list. */
-const lh_linked *lh_list_at(const lh_lists *lists, lh_id id);
+lh_linked *lh_list_at(const lh_lists *lists, lh_id id);
+
+/* What is directly below a vertex. */
+typedef struct lh_children {
+  lh_ranking best; /* biggest; key: bytes, what: vertex */
+  uint64_t n;      /* all */
+  uint64_t bytes, new_bytes;
+} lh_children;
+
+/* list_children.c: what is below the elements of a list, from `id` on, by retained bytes.
+** `new_bytes`: of trees->since, by object, or NULL. The first call for a list takes O(objects below
+** it); then mostly O(best.limit). False: out of memory. */
+bool lh_take_list(lh_linked *linked, const lh_tree *tree, const lh_trees *trees, lh_id id,
+                  const uint64_t *new_bytes, lh_children *out);
+void lh_list_children_free(lh_list_children *children);
 
 static inline void lh_add_position(const lh_snapshot *snapshot, lh_id id, double *sum,
                                    uint64_t *n) {

@@ -62,11 +62,12 @@ static bool make_lists(lh_lists *lists, lh_snapshot *snapshot) {
 }
 
 static void free_lists(lh_lists *lists) {
+  for (size_t i = 0; i < lists->n; i++) lh_list_children_free(lists->list[i].children);
   lh_free(lists->list);
   lh_map_free(&lists->by_top);
 }
 
-const lh_linked *lh_list_at(const lh_lists *lists, lh_id id) {
+lh_linked *lh_list_at(const lh_lists *lists, lh_id id) {
   uint32_t at = lh_map_get(&lists->by_top, id);
   return at == LH_NO_NUMBER ? NULL : &lists->list[at];
 }
