@@ -263,6 +263,9 @@ typedef struct lh_waste {
 int lh_find_waste(lh_snapshot *snapshot, lh_waste **out, lh_error *error);
 void lh_waste_free(lh_waste *waste);
 
+/* The same, found once: the snapshot owns *out. */
+int lh_kept_waste(lh_snapshot *snapshot, const lh_waste **out, lh_error *error);
+
 /* Finds a limit for the `count` elements that `holder` holds (lh_bound). LH_EMEMORY; LH_ENOTFOUND:
 ** `holder` is garbage. O(entries read), after O(n + m) for the first. */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
@@ -346,6 +349,10 @@ typedef struct lh_growings {
 int lh_find_growing(lh_snapshot *snapshot, const lh_history *history, lh_growings *out,
                     lh_error *error);
 void lh_growings_free(lh_growings *growings);
+
+/* The same, found once: the snapshot owns the rows of *out. */
+int lh_kept_growings(lh_snapshot *snapshot, const lh_history *history, lh_growings *out,
+                     lh_error *error);
 const char *lh_prospect_name(lh_prospect prospect); /* "may grow", ... */
 const char *lh_keying_name(lh_keying keying);       /* "sequence", "uuids", ... */
 

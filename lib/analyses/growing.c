@@ -527,3 +527,26 @@ void lh_growings_free(lh_growings *growings) {
   lh_free(growings->list);
   *growings = (lh_growings){0};
 }
+
+static void free_kept(lh_growings *growings) {
+  lh_growings_free(growings);
+  lh_free(growings);
+}
+
+int lh_kept_growings(lh_snapshot *snapshot, const lh_history *history, lh_growings *out,
+                     lh_error *error) {
+  *out = (lh_growings){0};
+  if (!snapshot->growings) {
+    lh_growings *kept = lh_alloc_zeroed(1, sizeof *kept);
+    if (!kept) return lh_fail_memory(error, "looking for what grows");
+    int code = lh_find_growing(snapshot, history, kept, error);
+    if (code != LH_OK) {
+      lh_free(kept);
+      return code;
+    }
+    snapshot->growings = kept;
+    snapshot->free_growings = free_kept;
+  }
+  *out = *snapshot->growings;
+  return LH_OK;
+}

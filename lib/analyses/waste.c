@@ -506,3 +506,10 @@ void lh_waste_free(lh_waste *waste) {
   lh_strings_free(&w->texts);
   lh_free(w);
 }
+
+int lh_kept_waste(lh_snapshot *snapshot, const lh_waste **out, lh_error *error) {
+  int code = snapshot->waste ? LH_OK : lh_find_waste(snapshot, &snapshot->waste, error);
+  snapshot->free_waste = lh_waste_free;
+  *out = snapshot->waste;
+  return code;
+}

@@ -80,6 +80,13 @@ void lh_drop_pictures(lh_snapshot *snapshot) {
   snapshot->fields = NULL;
 }
 
+static void drop_answers(lh_snapshot *snapshot) {
+  if (snapshot->growings) snapshot->free_growings(snapshot->growings);
+  if (snapshot->waste) snapshot->free_waste(snapshot->waste);
+  snapshot->growings = NULL;
+  snapshot->waste = NULL;
+}
+
 /* Frees all results except snapshot->reach. */
 static void drop_analysis(lh_snapshot *snapshot) {
   lh_drop_graph(snapshot);
@@ -87,6 +94,7 @@ static void drop_analysis(lh_snapshot *snapshot) {
   lh_referrer_index_free(snapshot->referrers);
   lh_drop_dominator_tree(snapshot);
   lh_drop_pictures(snapshot);
+  drop_answers(snapshot);
   LH_FREE_ALL(snapshot->idom, snapshot->distance, snapshot->parent, snapshot->parent_edge,
               snapshot->named_by, snapshot->clusters, snapshot->retained);
   snapshot->idom = snapshot->distance = snapshot->parent = snapshot->parent_edge = NULL;

@@ -159,6 +159,8 @@ typedef struct lh_trees lh_trees;                   /* view/tree.c */
 typedef struct lh_field_list lh_field_list;         /* view/fields.c */
 typedef struct lh_classes lh_classes;               /* name/classes.c */
 typedef struct lh_map_order lh_map_order;           /* view/map.c */
+typedef struct lh_growings lh_growings;             /* analyses/growing.c */
+typedef struct lh_waste lh_waste;                   /* analyses/waste.c */
 typedef struct lh_age_sums lh_age_sums;             /* view/ages.c */
 typedef struct lh_counted lh_counted;               /* compare/older.c */
 
@@ -285,6 +287,12 @@ struct lh_snapshot {
   /* view/fields.c: of the last object that was asked about */
   lh_field_list *fields;
   void (*free_fields)(lh_field_list *fields);
+
+  /* analyses/growing.c, waste.c: answers that several questions need */
+  lh_growings *growings;
+  void (*free_growings)(lh_growings *growings);
+  lh_waste *waste;
+  void (*free_waste)(lh_waste *waste);
 
   /* view/map.c */
   lh_map_order *map_order;

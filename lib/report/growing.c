@@ -251,8 +251,7 @@ static void print_growing(lh_printer *t, lh_report *report) {
            found->n_filled_once == 1 ? "was" : "were", t->all ? "; " : "", t->all ? t->all : "");
 }
 
-LH_FOUND_BY(growing, lh_growings, lh_find_growing(snapshot, NULL, it, error))
-LH_FREED_BY(growing, lh_growings, lh_growings_free(it))
+LH_FOUND_BY(growing, lh_growings, lh_kept_growings(snapshot, NULL, it, error))
 
-LH_QUESTION(growing, .help = "collections that look as if they had no limit", .main = "collections",
-            .free = free_growing);
+LH_QUESTION(growing, .help = "collections that look as if they had no limit",
+            .main = "collections");

@@ -31,8 +31,8 @@ typedef struct lh_causes {
   lh_suspect *big;            /* suspects that no leak is inside */
   size_t n_big;
   lh_history history;
-  lh_diff *stayed; /* sources of the rows, kept alive for them */
-  lh_growings growings;
+  lh_diff *stayed;      /* sources of the rows, kept alive for them */
+  lh_growings growings; /* the rows are the snapshot's */
   lh_suspects suspects;
 } lh_causes;
 

@@ -519,7 +519,7 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   lh_reach_totals(snapshot, &reach);
   int code = lh_find_history(snapshot, &out->history, error);
   if (!code) code = lh_diff_history(snapshot, &out->history, &out->stayed, error);
-  if (!code) code = lh_find_growing(snapshot, &out->history, &out->growings, error);
+  if (!code) code = lh_kept_growings(snapshot, &out->history, &out->growings, error);
   if (!code) code = lh_find_suspects(snapshot, &out->suspects, error);
   if (!code) code = make_leak_rows(out, snapshot, error);
   if (!code) code = unite_rows(out, snapshot, error);
@@ -533,7 +533,6 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
 void lh_causes_free(lh_causes *found) {
   lh_history_free(&found->history);
   lh_diff_free(found->stayed);
-  lh_growings_free(&found->growings);
   lh_suspects_free(&found->suspects);
   lh_free(found->leaks);
   lh_free(found->big);

@@ -12,7 +12,7 @@ typedef struct kind {
 } kind;
 
 typedef struct waste_result {
-  lh_waste *waste;
+  const lh_waste *waste; /* owned by the snapshot */
   uint64_t bytes, string_table_bytes, block_bytes;
   kind kinds[LH_WASTE_KINDS]; /* most bytes first; small tables, not in the sum, last */
   uint32_t n_kinds;
@@ -226,7 +226,7 @@ static int find_waste(lh_snapshot *snapshot, const lh_request *request, void *ou
                       lh_error *error) {
   waste_result *f = out;
   (void)request;
-  int code = lh_find_waste(snapshot, &f->waste, error);
+  int code = lh_kept_waste(snapshot, &f->waste, error);
   if (code != LH_OK) return code;
   f->bytes = f->waste->bytes;
   f->string_table_bytes = f->waste->string_table_bytes;
@@ -240,7 +240,4 @@ static int find_waste(lh_snapshot *snapshot, const lh_request *request, void *ou
   return LH_OK;
 }
 
-LH_FREED_BY(waste, waste_result, lh_waste_free(it->waste))
-
-LH_QUESTION(waste, .help = "what could be given back, and what to do for it", .main = "waste",
-            .free = free_waste);
+LH_QUESTION(waste, .help = "what could be given back, and what to do for it", .main = "waste");
