@@ -162,17 +162,27 @@ static bool is_lost(const lh_snapshot *snapshot, lh_value value) {
          !lh_is_reachable(snapshot, value.as.object);
 }
 
+/* Of a table whose values all are objects. */
+static uint64_t count_values(const lh_snapshot *s, lh_id table) {
+  uint64_t n = 0;
+  for (uint32_t e = s->first_edge[table]; e < s->first_edge[table + 1]; e++)
+    n += lh_label_kind(s->label[e]) == LH_EDGE_VALUE;
+  return n;
+}
+
 uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id) {
   lh_object object;
   lh_edges it;
   lh_value key, value;
   uint64_t n = 0;
   if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) return 0;
+  lh_weak_sides weak = lh_weak_sides_of(snapshot, id);
+  bool is_weak = weak.keys || weak.values;
+  if (!is_weak && !(snapshot->key_kinds[id] & LH_HAS_SCALARS)) return count_values(snapshot, id);
   lh_object_at(snapshot, id, &object);
-  bool weak_keys = object.as.table.weak_keys, weak_values = object.as.table.weak_values;
-  if (!weak_keys && !weak_values) return object.as.table.array_used + object.as.table.hash_used;
+  if (!is_weak) return object.as.table.array_used + object.as.table.hash_used;
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &key, &value);)
-    n += !(weak_keys && is_lost(snapshot, key)) && !(weak_values && is_lost(snapshot, value));
+    n += !(weak.keys && is_lost(snapshot, key)) && !(weak.values && is_lost(snapshot, value));
   return n;
 }
 
