@@ -74,6 +74,7 @@ typedef struct census {
   lh_map place_of;      /* spot and shared, inside -> place */
   lh_id main_thread;
   size_t vertex_capacity;
+  lh_place_copies copies, stable_copies; /* of the snapshot's places in the ladder's tree */
 } census;
 
 /* Reduces `differing` of a folded place to * for the numbers that really differ. */
@@ -96,10 +97,9 @@ static uint32_t container_of(const census *c, uint32_t path, uint32_t inside) {
 
 static uint32_t make_known_place(census *c, lh_spot spot, bool shared, uint32_t inside) {
   lh_ladder *ladder = c->ladder;
-  lh_place_tree *to = &ladder->tree, *from = c->folds->folder.tree;
   uint32_t at = c->folds->folder.states[spot.state].place;
   uint32_t class_row = c->row_of[spot.class_index];
-  lh_known_place place = {.path = lh_place_copy(to, from, at, 0),
+  lh_known_place place = {.path = lh_place_copy_of(&c->copies, at),
                           .class_row = class_row,
                           .container = LH_NO_NUMBER,
                           .container_path = LH_NO_PLACE,
@@ -115,8 +115,8 @@ static uint32_t make_known_place(census *c, lh_spot spot, bool shared, uint32_t 
                        (uint64_t)place.container << 32 | place.container_path};
   uint32_t *known = lh_map_at_words(&ladder->place_by_words, words, 3);
   if (!known || *known != LH_NO_NUMBER) return known ? *known : LH_NO_NUMBER;
-  place.stable_path = lh_place_copy(to, from, at, LH_COPY_STABLE);
-  place.numbers = lh_place_without_numbers(to, place.path);
+  place.stable_path = lh_place_copy_of(&c->stable_copies, at);
+  place.numbers = lh_place_without_numbers(&ladder->tree, place.path);
   if (place.stable_path == LH_NO_NUMBER || place.numbers == LH_NO_NUMBER ||
       !lh_grow(&ladder->places, ladder->n_places, &ladder->place_capacity, sizeof place))
     return LH_NO_NUMBER;
@@ -172,9 +172,8 @@ static bool find_container(census *c, lh_id id, lh_id parent) {
   c->inside[id] = c->inside[parent];
   if (!is_container(c, id)) return true;
   lh_spot spot = *lh_spot_at(c->folds, id);
-  lh_place_tree *from = c->folds->folder.tree;
   uint32_t at = c->folds->folder.states[spot.state].place;
-  lh_sighting sighting = {.place = lh_place_copy(&c->ladder->tree, from, at, 0),
+  lh_sighting sighting = {.place = lh_place_copy_of(&c->copies, at),
                           .outer = c->inside[parent],
                           .permanence = c->permanence[id]};
   c->inside[id] = lh_sight_container(c->ladder, c->snapshot, id, c->row_of[spot.class_index],
@@ -297,7 +296,7 @@ static bool name_places(census *c) {
     uint32_t spot = (uint32_t)(c->place_of.keys[2 * i] >> 1);
     uint32_t own = lh_place_with_keys(folder, &c->folds->seen_keys, c->folds->spots[spot].state);
     if (own == LH_NO_NUMBER) return false;
-    uint32_t name = lh_place_copy(&ladder->tree, folder->tree, own, 0);
+    uint32_t name = lh_place_copy_of(&c->copies, own);
     if (!name_place(ladder, &ladder->places[c->place_of.values[i]], name)) return false;
   }
   return true;
@@ -306,6 +305,9 @@ static bool name_places(census *c) {
 static bool take_census(census *c) {
   c->folds = lh_folds_of(c->snapshot);
   if (!c->folds) return false;
+  c->copies = (lh_place_copies){.to = &c->ladder->tree, .from = c->folds->folder.tree};
+  c->stable_copies = c->copies;
+  c->stable_copies.how = LH_COPY_STABLE;
   c->vertex = lh_alloc_zeroed((size_t)c->snapshot->n + 1, sizeof *c->vertex);
   c->recent = lh_alloc(c->folds->n_spots, sizeof *c->recent);
   bool ok = c->vertex && c->recent && map_classes(c) && begin_containers(c);
@@ -313,6 +315,8 @@ static bool take_census(census *c) {
   for (size_t i = 1; ok && i < c->folds->n; i++) ok = add_to_vertex(c, c->folds->order[i]);
   ok = ok && name_places(c) && lh_follow_containers(c->ladder);
   lh_map_free(&c->place_of);
+  lh_place_copies_free(&c->copies);
+  lh_place_copies_free(&c->stable_copies);
   LH_FREE_ALL(c->vertex, c->recent, c->row_of, c->n_of_spot, c->mark_of, c->inside, c->permanence);
   return ok;
 }

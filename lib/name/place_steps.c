@@ -6,7 +6,8 @@
 
 void lh_place_tree_free(lh_place_tree *tree) {
   lh_strings_free(&tree->texts);
-  LH_FREE_ALL(tree->steps, tree->list, tree->bodies);
+  LH_FREE_ALL(tree->steps, tree->list, tree->bodies, tree->without_numbers.list,
+              tree->steps_without_numbers.list);
   LH_FREE_MAPS(&tree->step_of, &tree->place_of, &tree->around);
   *tree = (lh_place_tree){0};
 }
@@ -187,14 +188,6 @@ static void add_label(lh_text *out, const char *label, bool is_module, bool numb
   if (!any) lh_text_add(out, label, n);
 }
 
-/* True if the place is below _G or a module, by keys only. */
-static bool has_names(const lh_place_tree *tree, const uint32_t *way, size_t n) {
-  uint8_t base = lh_last_step(tree, way[0])->kind;
-  for (size_t i = 1; i < n; i++)
-    if (lh_last_step(tree, way[i])->form != LH_FORM_BEHIND) return false;
-  return base == LH_STEP_GLOBALS || base == LH_STEP_LOADED;
-}
-
 /* Repeated bodies once and no step twice in a row. So .next(.next.next)* and (.next.next)*, of
 ** lists with two classes in turn, become equal. */
 static size_t leave_out_stars(const lh_place_tree *tree, const uint32_t *way, size_t n,
@@ -215,28 +208,105 @@ static size_t leave_out_stars(const lh_place_tree *tree, const uint32_t *way, si
 uint32_t lh_place_copy(lh_place_tree *to, const lh_place_tree *from, uint32_t place, unsigned how) {
   uint32_t way[LH_MOST_STEPS_OF_PLACE], steps[LH_MOST_STEPS_OF_PLACE];
   size_t n = list_steps(from, place, way), m = n;
-  bool all = how & LH_COPY_ALL_NUMBERS;
-  bool names = (how & LH_COPY_NUMBERS) && has_names(from, way, n);
-  bool is_loaded = lh_last_step(from, way[0])->kind == LH_STEP_LOADED;
+  bool numbers = how & LH_COPY_ALL_NUMBERS;
   for (size_t i = 0; i < n; i++) steps[i] = from->list[way[i]].step;
   if (how & LH_COPY_WITHOUT_STARS) m = leave_out_stars(from, way, n, steps);
   uint32_t made = 0;
   for (size_t i = 0; i < m && made != LH_NO_NUMBER; i++) {
     const lh_place_step *step = &from->steps[steps[i]];
     lh_text label = {0}, stable = {0};
-    bool is_module = names && is_loaded && i == 1 && step->kind == LH_EDGE_VALUE;
-    bool numbers = all || (names && i > 0);
     const char *told = from->texts.texts[how & LH_COPY_STABLE ? step->stable : step->label];
-    add_label(&label, told, is_module, numbers);
-    add_label(&stable, from->texts.texts[step->stable], is_module, numbers);
+    add_label(&label, told, false, numbers);
+    add_label(&stable, from->texts.texts[step->stable], false, numbers);
     made = lh_place_behind(to, made, copy_step(to, to == from, *step, &label, &stable));
   }
   return made;
 }
 
+static bool fit_notes(lh_place_notes *notes, size_t n) {
+  for (; notes->n < n; notes->list[notes->n++] = LH_NO_NUMBER)
+    if (!lh_grow(&notes->list, notes->n, &notes->capacity, sizeof *notes->list)) return false;
+  return true;
+}
+
+/* Lists a place and those before it that have no note, the last first. *at: the one before these;
+** LH_NO_PLACE: none. */
+static size_t list_unknown(const lh_place_tree *tree, const lh_place_notes *notes, uint32_t *at,
+                           uint32_t way[LH_MOST_STEPS_OF_PLACE]) {
+  size_t n = 0;
+  for (; *at != LH_NO_PLACE && notes->list[*at] == LH_NO_NUMBER; *at = lh_place_before(tree, *at))
+    way[n++] = *at;
+  return n;
+}
+
+static uint32_t kept_copy_of_step(lh_place_copies *copies, uint32_t step) {
+  const lh_place_tree *from = copies->from;
+  const lh_place_step *s = &from->steps[step];
+  uint32_t *known = &copies->steps.list[step];
+  lh_text label = {0}, stable = {0};
+  if (*known != LH_NO_NUMBER) return *known;
+  const char *told = from->texts.texts[copies->how & LH_COPY_STABLE ? s->stable : s->label];
+  lh_text_string(&label, told);
+  lh_text_string(&stable, from->texts.texts[s->stable]);
+  return *known = copy_step(copies->to, false, *s, &label, &stable);
+}
+
+uint32_t lh_place_copy_of(lh_place_copies *copies, uint32_t place) {
+  uint32_t way[LH_MOST_STEPS_OF_PLACE], at = place;
+  if (!fit_notes(&copies->places, copies->from->n) ||
+      !fit_notes(&copies->steps, copies->from->n_steps))
+    return LH_NO_NUMBER;
+  size_t n = list_unknown(copies->from, &copies->places, &at, way);
+  uint32_t made = at == LH_NO_PLACE ? 0 : copies->places.list[at];
+  while (n-- > 0 && made != LH_NO_NUMBER) {
+    uint32_t step = kept_copy_of_step(copies, copies->from->list[way[n]].step);
+    made = copies->places.list[way[n]] = lh_place_behind(copies->to, made, step);
+  }
+  return made;
+}
+
+void lh_place_copies_free(lh_place_copies *copies) {
+  LH_FREE_ALL(copies->places.list, copies->steps.list);
+}
+
+/* ==== Without numbers ================================================================ */
+
+static uint32_t fold_step(lh_place_tree *tree, uint32_t step, bool is_module) {
+  const lh_place_step own = tree->steps[step];
+  lh_text label = {0}, stable = {0};
+  add_label(&label, tree->texts.texts[own.label], is_module, true);
+  add_label(&stable, tree->texts.texts[own.stable], is_module, true);
+  return copy_step(tree, true, own, &label, &stable);
+}
+
+static uint32_t step_without_numbers(lh_place_tree *tree, uint32_t step) {
+  if (!fit_notes(&tree->steps_without_numbers, tree->n_steps)) return LH_NO_NUMBER;
+  uint32_t *known = &tree->steps_without_numbers.list[step];
+  if (*known == LH_NO_NUMBER) *known = fold_step(tree, step, false);
+  return *known;
+}
+
+/* `parent`: the note of the place before. The note of a place that is not below _G or a module, by
+** keys only, is LH_NO_PLACE. */
+static uint32_t fold_place(lh_place_tree *tree, uint32_t parent, uint32_t place) {
+  uint32_t step = tree->list[place].step, before = lh_place_before(tree, place);
+  uint8_t kind = tree->steps[step].kind;
+  if (before == LH_NO_PLACE)
+    return kind == LH_STEP_GLOBALS || kind == LH_STEP_LOADED ? place : LH_NO_PLACE;
+  if (parent == LH_NO_PLACE || tree->steps[step].form != LH_FORM_BEHIND) return LH_NO_PLACE;
+  bool is_module = kind == LH_EDGE_VALUE && lh_last_step(tree, before)->kind == LH_STEP_LOADED;
+  return lh_place_behind(
+      tree, parent, is_module ? fold_step(tree, step, true) : step_without_numbers(tree, step));
+}
+
 uint32_t lh_place_without_numbers(lh_place_tree *tree, uint32_t place) {
-  uint32_t without = lh_place_copy(tree, tree, place, LH_COPY_NUMBERS);
-  return without == place ? LH_NO_PLACE : without;
+  uint32_t way[LH_MOST_STEPS_OF_PLACE], at = place;
+  if (!fit_notes(&tree->without_numbers, tree->n)) return LH_NO_NUMBER;
+  size_t n = list_unknown(tree, &tree->without_numbers, &at, way);
+  uint32_t made = at == LH_NO_PLACE ? LH_NO_PLACE : tree->without_numbers.list[at];
+  while (n-- > 0 && made != LH_NO_NUMBER)
+    made = tree->without_numbers.list[way[n]] = fold_place(tree, made, way[n]);
+  return made == place ? LH_NO_PLACE : made;
 }
 
 /* With * where numbers differ. LH_NO_PLACE: more differs. */

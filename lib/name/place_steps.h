@@ -8,7 +8,7 @@
 **
 ** A label has marks around the parts that differ between runs, machines or builds: the directory of
 ** a source, a line, an address. The stable label is without these. The identity of a place is a
-** hash of its parent's identity and its last stable label. 50 bytes a place, 60 a step, and the
+** hash of its parent's identity and its last stable label. 54 bytes a place, 64 a step, and the
 ** texts.
 */
 #ifndef LUAHEAP_PLACE_STEPS_H
@@ -55,6 +55,12 @@ typedef struct lh_place_vertex {
   uint64_t identity;
 } lh_place_vertex;
 
+/* A number for each place or step of a tree; LH_NO_NUMBER: not known yet. */
+typedef struct lh_place_notes {
+  uint32_t *list;
+  size_t n, capacity;
+} lh_place_notes;
+
 typedef struct lh_place_tree {
   lh_strings texts;
   lh_place_step *steps;
@@ -62,7 +68,8 @@ typedef struct lh_place_tree {
   uint32_t *bodies;
   size_t n_steps, step_capacity, n, capacity, n_bodies, body_capacity;
   lh_map step_of, place_of;
-  lh_map around; /* weak table -> the step through it */
+  lh_map around;                                         /* weak table -> the step through it */
+  lh_place_notes without_numbers, steps_without_numbers; /* lh_place_without_numbers */
 } lh_place_tree;
 
 /* Functions that make a place return LH_NO_NUMBER also if the parent is that; LH_NO_PLACE: none. */
@@ -142,14 +149,26 @@ uint32_t lh_place_in_common(lh_place_tree *tree, uint32_t place, uint32_t other)
 
 enum {
   LH_COPY_STABLE = 1,       /* without parts that differ between runs, machines and builds */
-  LH_COPY_NUMBERS = 2,      /* * for numbers in the names of globals and modules, and below them */
-  LH_COPY_ALL_NUMBERS = 4,  /* * for all numbers */
-  LH_COPY_WITHOUT_STARS = 8 /* each repeated link once */
+  LH_COPY_ALL_NUMBERS = 2,  /* * for all numbers */
+  LH_COPY_WITHOUT_STARS = 4 /* each repeated link once */
 };
 
 uint32_t lh_place_copy(lh_place_tree *to, const lh_place_tree *from, uint32_t place, unsigned how);
 
-/* LH_NO_PLACE: it has no numbers. */
+/* Copies of many places of one tree: each takes one more step than that of the place before it.
+** `how`: 0 or LH_COPY_STABLE. */
+typedef struct lh_place_copies {
+  lh_place_tree *to;
+  const lh_place_tree *from;
+  unsigned how;
+  lh_place_notes places, steps;
+} lh_place_copies;
+
+uint32_t lh_place_copy_of(lh_place_copies *copies, uint32_t place);
+void lh_place_copies_free(lh_place_copies *copies);
+
+/* With * for numbers in the names of globals and modules, and below them. LH_NO_PLACE: it has no
+** numbers. O(1) once the place before is known. */
 uint32_t lh_place_without_numbers(lh_place_tree *tree, uint32_t place);
 
 /* With * where two places differ in numbers. LH_NO_PLACE: they differ in more. */
