@@ -18,6 +18,7 @@
 
 #include "analyses/answers.h"
 #include "graph/answers.h"
+#include "graph/graph.h"
 #include "luaheap.h"
 #include "name/names.h"
 #include "steps.h"
@@ -250,6 +251,24 @@ static void each_allocation_of_candidates_fails(void **state) {
   program_end(&p);
 }
 
+/* The snapshot owns what is kept, and finds it anew after another analysis. */
+static void candidates_are_kept(void **state) {
+  (void)state;
+  program p;
+  lh_growings all, kept, again;
+  lh_snapshot *s = heap_of_seed(&p, 4);
+  assert_int_equal(lh_find_growing(s, NULL, &all, NULL), LH_OK);
+  assert_int_equal(lh_kept_growings(s, NULL, &kept, NULL), LH_OK);
+  assert_int_equal(lh_kept_growings(s, NULL, &again, NULL), LH_OK);
+  assert_ptr_equal(kept.list, again.list);
+  assert_true(all.n > 0 && kept.n == all.n && kept.list[0].id == all.list[0].id);
+  lh_growings_free(&all);
+  lh_forget_analysis(s);
+  assert_null(s->growings);
+  assert_int_equal(lh_kept_growings(s, NULL, &again, NULL), LH_EARGUMENT);
+  program_end(&p);
+}
+
 static void no_candidates_before_their_time(void **state) {
   (void)state;
   program p = program_begin();
@@ -267,6 +286,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rows_are_as_the_definition_says),
       cmocka_unit_test(each_allocation_of_candidates_fails),
+      cmocka_unit_test(candidates_are_kept),
       cmocka_unit_test(no_candidates_before_their_time),
   };
   if (argc > 1) only_seed = strtoul(argv[1], NULL, 10);

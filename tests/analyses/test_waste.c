@@ -275,6 +275,10 @@ static void check_waste(lh_snapshot *s) {
   }
   lh_reach_totals(s, &reach);
   check(bytes == waste->bytes && bytes <= reach.reachable_bytes);
+  const lh_waste *kept, *again;
+  assert_int_equal(lh_kept_waste(s, &kept, NULL), LH_OK);
+  assert_int_equal(lh_kept_waste(s, &again, NULL), LH_OK);
+  check(kept == again && kept != waste && kept->bytes == waste->bytes);
   lh_waste_free(waste);
 }
 

@@ -290,8 +290,11 @@ static const char program[] =
     "for i = 1, 100000 do list = {value = i, next = list} end\n"
     "for i = 1, 100000 do chain = {['k' .. i % 12] = chain, n = i} end\n"
     "for i = 1, 5000 do wide[i] = ('x'):rep(100 + i) .. i end\n"
+    "queue = nil\n"
+    "for i = 1, 1000 do queue = {held = {('z'):rep(i % 37) .. i}, behind = queue} end\n"
     "heap()\n"
     "fresh = {}\n"
+    "for i = 1, 300 do queue = {held = {('z'):rep(i % 41) .. -i}, behind = queue} end\n"
     "for i = 1, 1000 do fresh[i] = {('y'):rep(50) .. i} end\n"
     "wide[5001] = {}\n";
 
@@ -356,6 +359,15 @@ static lh_tiles tiles_of(lh_snapshot *s, lh_tree_by by, const char *of, uint32_t
   return tiles;
 }
 
+/* The element behind: the only one of its class below. */
+static lh_id object_at_next(lh_snapshot *s, lh_id id) {
+  const lh_tree *tree = lh_dominator_tree(s);
+  for (uint32_t p = lh_first_child(tree, id); p < lh_end_of(tree, id); p = tree->end[p])
+    if (lh_class_of(s, tree->order[p]) == lh_class_of(s, id)) return tree->order[p];
+  fail_msg("object %u is the last", id);
+  return LH_NO_OBJECT;
+}
+
 static void key_of(const lh_snapshot *s, lh_id id, char key[LH_TILE_KEY_BYTES]) {
   (void)snprintf(key, LH_TILE_KEY_BYTES, "0x%llx", (unsigned long long)lh_pointer_of(s, id));
 }
@@ -376,6 +388,54 @@ static void a_list_is_one_thing(void **state) {
   assert_int_equal(tile_under(s, &tiles, ".list")->objects, 99999);
   assert_string_equal(tile_under(s, &tiles, ".list")->path, "_G.list");
   lh_tiles_free(&tiles);
+  lh_close(s);
+}
+
+/* What is below the elements of the list from `id` on, by the definition: sorted, biggest first. */
+static size_t list_below(const lh_snapshot *s, lh_id id, uint64_t *bytes, uint64_t *sum) {
+  const lh_id *top = s->trees->lists.top;
+  size_t n = 0;
+  *sum = 0;
+  for (lh_id v = 1; v <= s->n; v++) {
+    if (!lh_is_reachable(s, v) || top[v] == top[id] || top[s->idom[v]] != top[id]) continue;
+    lh_id at = v;
+    while (at != id && at != LH_ROOT) at = s->idom[at];
+    if (at != id) continue;
+    bytes[n++] = s->retained[v];
+    *sum += s->retained[v];
+  }
+  qsort(bytes, n, sizeof *bytes, compare_bytes);
+  return n;
+}
+
+/* The picture of each element of a long list has all that is below those behind it. */
+static void elements_of_a_list_show_what_is_behind(void **state) {
+  enum { SHOWN = 10, STEPS = 13 };
+  (void)state;
+  lh_snapshot *first = open_file(&files[0]), *s = open_file(&files[1]);
+  lh_id id = object_at(s, "_G.queue");
+  uint64_t *bytes = malloc(((size_t)s->n + 1) * sizeof *bytes), sum;
+  for (unsigned i = 0; bytes && i < 1290; i++, id = object_at_next(s, id)) {
+    if (i % STEPS != 0) continue;
+    char key[LH_TILE_KEY_BYTES];
+    key_of(s, id, key);
+    lh_tiles_query query = {
+        .of = key, .depth = 1, .limit = SHOWN, .interval = LH_EVER, .first = i % 2 ? first : NULL};
+    lh_tiles tiles;
+    assert_int_equal(lh_find_tiles(s, &query, &tiles, NULL), LH_OK);
+    size_t n = list_below(s, id, bytes, &sum), n_shown = 0;
+    for (size_t k = 1; k < tiles.n; k++) {
+      const lh_tile *tile = &tiles.list[k];
+      if (tile->kind == LH_TILE_OWN) continue;
+      if (tile->kind != LH_TILE_REST) assert_int_equal(tile->bytes, bytes[n_shown++]);
+      sum -= tile->bytes;
+    }
+    assert_int_equal(sum, 0);
+    assert_int_equal(n_shown, n > SHOWN + 1 ? SHOWN : n);
+    lh_tiles_free(&tiles);
+  }
+  free(bytes);
+  lh_close(first);
   lh_close(s);
 }
 
@@ -507,6 +567,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiles_are_those_of_the_definition),
       cmocka_unit_test(a_list_is_one_thing),
+      cmocka_unit_test(elements_of_a_list_show_what_is_behind),
       cmocka_unit_test(a_long_chain_ends),
       cmocka_unit_test(the_rest_is_told),
       cmocka_unit_test(changes_are_told),
