@@ -204,10 +204,17 @@ static int prepare_profile(view_asked *asked) {
   return take_part(asked, &asked->usage);
 }
 
+static void drop_answer(view *v) {
+  if (v->answer.file != NULL) (void)fclose(v->answer.file);
+  free(v->answer.text);
+  v->answer = (view_text){0};
+}
+
 void view_end(view *v) {
   lh_ladder_free(v->ladder);
   lh_ladder_free(v->ends);
   lh_usage_free(v->part);
+  drop_answer(v);
   v->ladder = v->ends = NULL;
   v->part = NULL;
 }
@@ -383,9 +390,16 @@ static int answer_question(view_asked *asked, lh_json *w) {
   return code;
 }
 
+/* A report writes thousands of answers, one after the other, into the same memory. */
+static FILE *begin_answer(view *v) {
+  view_text *t = &v->answer;
+  if (t->file == NULL) t->file = cli_open_text(&t->text, &t->size);
+  return t->file;
+}
+
 static int finish_answer(FILE *memory, const lh_json *w, int code, lh_error *error) {
   bool has_room = !ferror(memory);
-  has_room &= fclose(memory) == 0;
+  has_room &= fflush(memory) == 0;
   if (code != LH_OK) return code;
   if (!has_room) return fail_memory(error);
   if (!w->is_full) return LH_OK;
@@ -395,10 +409,8 @@ static int finish_answer(FILE *memory, const lh_json *w, int code, lh_error *err
 
 /* An answer that fails halfway is not written. */
 int view_answer(view *v, const view_question *question, FILE *out) {
-  char *text = NULL;
-  size_t size = 0;
   lh_error error = {0};
-  FILE *memory = cli_open_text(&text, &size);
+  FILE *memory = begin_answer(v);
   lh_json w = {.out = memory, .is_compact = true, .most_bytes = most_bytes(v)},
           refusal = {.out = out, .is_compact = true};
   view_asked asked = {.v = v,
@@ -410,13 +422,13 @@ int view_answer(view *v, const view_question *question, FILE *out) {
   lh_free(asked.ids);
   lh_without_free(&asked.cut.what);
   if (code == LH_OK) {
-    fwrite(text, 1, size, out);
+    fwrite(v->answer.text, 1, v->answer.size, out);
   } else {
     cli_json_open(&refusal, NULL, '{');
     cli_json_name(&refusal, "error", error.message);
     cli_json_close(&refusal, '}');
   }
-  free(text);
+  if (!v->is_written || code != LH_OK || fseeko(memory, 0, SEEK_SET) != 0) drop_answer(v);
   return code;
 }
 
@@ -424,27 +436,28 @@ int view_answer(view *v, const view_question *question, FILE *out) {
 
 /* Equal questions have equal keys: treemap?by=class&limit=200. Values are encoded as by
 ** encodeURIComponent; names and keys need no encoding. */
-void view_put_encoded(FILE *out, const char *text) {
+char *view_encode(char *to, const char *text) {
   static const char plain[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.!~*'()";
   for (; *text != '\0'; text++) {
     if (strchr(plain, *text) != NULL)
-      putc(*text, out);
+      *to++ = *text;
     else
-      fprintf(out, "%%%02X", (unsigned char)*text);
+      to += sprintf(to, "%%%02X", (unsigned char)*text);
   }
+  *to = '\0';
+  return to;
 }
 
 char *view_key(const view_question *question) {
-  char *key = NULL;
-  size_t size;
-  FILE *out = cli_open_text(&key, &size);
-  fputs(question->name, out);
+  size_t size = strlen(question->name) + 1;
+  for (size_t i = 0; i < question->n; i++)
+    size += strlen(question->parameters[i].key) + view_encoded(question->parameters[i].value) + 2;
+  char *key = cli_must(malloc(size)), *end = stpcpy(key, question->name);
   for (size_t i = 0; i < question->n; i++) {
-    fprintf(out, "%c%s=", i == 0 ? '?' : '&', question->parameters[i].key);
-    view_put_encoded(out, question->parameters[i].value);
+    end += sprintf(end, "%c%s=", i == 0 ? '?' : '&', question->parameters[i].key);
+    end = view_encode(end, question->parameters[i].value);
   }
-  cli_close_text(out);
   return key;
 }
 

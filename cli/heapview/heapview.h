@@ -21,6 +21,13 @@
 #include "cli.h"
 #include "requests.h"
 
+/* open_memstream */
+typedef struct view_text {
+  FILE *file; /* NULL: not open */
+  char *text;
+  size_t size;
+} view_text;
+
 /* The opened files. Snapshots are sorted by time; questions are about the last by default. */
 typedef struct view {
   cli *c;
@@ -32,6 +39,7 @@ typedef struct view {
   bool is_written;       /* a report, which answers only what it contains */
   /* Of all snapshots, and of the first and last; made at first use. */
   lh_ladder *ladder, *ends;
+  view_text answer;              /* the memory of the answer that is being written */
   lh_usage *part;                /* of the last part of the profile that was asked about */
   bool (*is_gone)(void *client); /* the client has left; NULL: never */
   void *client;
@@ -42,7 +50,12 @@ void view_end(view *v); /* frees what was cached for answers */
 /* The question as text, the key of its answer in a report and in a request's path: name?k=v&k=v,
 ** encoded as by encodeURIComponent. Freed by free. */
 char *view_key(const view_question *question);
-void view_put_encoded(FILE *out, const char *text);
+
+/* Appends the text, encoded, and returns its end. It takes at most view_encoded bytes. */
+char *view_encode(char *to, const char *text);
+static inline size_t view_encoded(const char *text) {
+  return 3 * strlen(text) + 1;
+}
 
 /* Splits one of our own keys, whose parameters are in order and need no decoding. */
 void view_take_key(char *key, view_question *question);

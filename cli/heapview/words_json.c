@@ -32,16 +32,14 @@ static const char *in_of(const words_writer *t, char mark, char in[32]) {
 
 /* link_to("/object", "class", "Session"). */
 static char *link_to(const words_writer *t, const char *page, const char *key, const char *value) {
-  char *link = NULL, in[32];
-  size_t size;
-  FILE *out = cli_open_text(&link, &size);
-  fputs(page, out);
+  char in[32];
+  size_t more = key != NULL ? strlen(key) + view_encoded(value) + 2 : 0;
+  char *link = cli_must(malloc(strlen(page) + more + sizeof in)), *end = stpcpy(link, page);
   if (key != NULL) {
-    fprintf(out, "?%s=", key);
-    view_put_encoded(out, value);
+    end += sprintf(end, "?%s=", key);
+    end = view_encode(end, value);
   }
-  fputs(in_of(t, key != NULL ? '&' : '?', in), out);
-  cli_close_text(out);
+  (void)stpcpy(end, in_of(t, key != NULL ? '&' : '?', in));
   return link;
 }
 
