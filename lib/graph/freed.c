@@ -5,8 +5,8 @@
 ** An object stays if its shortest path has no member, so only objects behind members are looked at.
 ** An object dominated by a member is freed. Of the rest, usually few, an object stays if a staying
 ** object refers to it. (retained_sets.c does this for all classes at once.) With an index of
-** referrers, a hundred thousand objects of ten million take milliseconds; without it, one pass over
-** all edges. Memory: a byte an object, and 4 for each that is looked at.
+** referrers, a hundred thousand objects of ten million take milliseconds; without it, or for many
+** objects, one pass over all edges. Memory: a byte an object, and 4 for each that is looked at.
 */
 #include "graph.h"
 
@@ -77,8 +77,9 @@ static bool has_source_outside(const finding *f, lh_id id) {
 }
 
 static void find_staying(finding *f) {
+  enum { FEW = 16 }; /* a sixteenth of the objects: then one pass over all edges is cheaper */
   const lh_freed_set *freed = f->freed;
-  if (lh_has_edges_to(f->snapshot)) {
+  if (lh_has_edges_to(f->snapshot) && f->n_undecided < f->snapshot->n / FEW) {
     for (size_t i = 0; i < freed->n && f->n_undecided > 0; i++)
       if (freed->is_freed[freed->list[i]] == MAY_STAY && has_source_outside(f, freed->list[i]))
         keep_object(f, freed->list[i]);
