@@ -192,6 +192,8 @@ int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
   memcpy(s->mark_ids[at], kept, sizeof kept);
   s->placed[at] = *placed;
   s->n_marks++;
+  if (s->growings) s->free_growings(s->growings); /* it knows ages by marks */
+  s->growings = NULL;
   return LH_OK;
 }
 

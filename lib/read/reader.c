@@ -220,6 +220,8 @@ void lh_close(lh_snapshot *s) {
   if (s->referrers) s->free_referrers(s->referrers);
   if (s->fields) s->free_fields(s->fields);
   if (s->map_order) s->free_map_order(s->map_order);
+  if (s->growings) s->free_growings(s->growings);
+  if (s->waste) s->free_waste(s->waste);
   lh_ignored_free(s->ignored);
   lh_sites_free(s->sites);
   LH_FREE_ALL(s->address, s->record_low, s->record_high, s->kind, s->key_kinds, s->shallow,
