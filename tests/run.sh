@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh - runs the suite on one build: the C programs, and the specs under busted, one process for
-# each file and as many at the same time as there are processors. What takes longest begins first.
+# each file. At the same time as many run as there are processors, and one more, since some wait.
+# What takes longest begins first.
 #
 #     tests/run.sh BUILD PROGRAM ...     BUILD holds heap.so and bin/; exit 1 when anything failed
 #     tests/run.sh --only BUILD FILE ... these programs and specs
@@ -99,11 +100,12 @@ slowest() {
 # Of those that take most, so that no processor is left without work at the end.
 long='leaks|carried|hostile_pages|harmless|cli_hostile|escapes|memory|install'
 long="$long|adversarial|tamper|truth"
-long="/($long)_spec\.lua$|/test_(work|storm|damage|corpus)$"
+tests='work|storm|damage|corpus|silent_file|harmless|families|killed|signals|watch_hooks'
+long="/($long)_spec\.lua$|/test_($tests)$"
 {
   printf '%s\n' "$@" | grep -E "$long"
   printf '%s\n' "$@" | grep -vE "$long"
-} | xargs -P "$(nproc)" -n 1 "$0" --one && slowest && exit
+} | xargs -P "$(($(nproc) + 1))" -n 1 "$0" --one && slowest && exit
 [ -s "$LUAHEAP_FAILED/files" ] || exit 1 # it was not run at all
 failed=0
 while read -r file; do
