@@ -21,6 +21,7 @@
 #include "analyses/analyses.h"
 #include "analyses/answers.h"
 #include "forged_file.h"
+#include "soak.h"
 #include "steps.h"
 
 /* ==== random heaps ================================================================== */
@@ -54,7 +55,7 @@ static unsigned long only_seed;
 
 /* Calls `test` for some hundreds of heaps, or for the one whose seed was given. */
 static void with_heaps(unsigned long n, const char *kind, void (*test)(lh_snapshot *s)) {
-  for (unsigned long seed = 1; seed <= n; seed++) {
+  for (unsigned long seed = 1; seed <= soak_times((unsigned)n); seed++) {
     if (only_seed && seed != only_seed) continue;
     program h = heap_of_seed(seed, random_heap, kind);
     test(h.snapshots[0]);

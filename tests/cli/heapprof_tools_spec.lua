@@ -407,7 +407,7 @@ describe("a strange profile", function()
     small():write(file)
     local content = support.read_file(file)
     for _, mode in ipairs {"--memprof", "--lmprof", "--luamemprofiler"} do
-      for at = 0, #content - 1, 7 do
+      for at = 0, #content - 1, support.is_tried(2, 3) and 7 or 21 do
         support.write_file(file, content:sub(1, at))
         local _, err, code = heapprof(mode)
         assert.is_true(code == 0 or code == 2 and err ~= "", at)

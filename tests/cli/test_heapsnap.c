@@ -17,6 +17,7 @@
 
 #include "base.h"
 #include "sample.h"
+#include "soak.h"
 
 /* ==== SQLite's allocator ============================================================= */
 
@@ -230,7 +231,7 @@ static void survives_sqlite_without_memory(void **state) {
   result expected = session(false);
   size_t n_cases = 0, calls = memory.calls;
   (void)state;
-  for (size_t n = 1; n <= calls; n += 1 + n / 256) {
+  for (size_t n = 1; n <= calls; n += soak_step(1) + n / 256) {
     for (int rest = 0; rest < 2; rest++, n_cases++) {
       plan(n, rest ? SIZE_MAX : n);
       result r = session(false);

@@ -12,8 +12,10 @@ local sealed = require "lua_heapread".sealed
 
 local run, quote = support.run, support.quote
 local seed = 1
-local names = hostile.names(seed, 300)
--- With sanitizers a fourth of the names is tried where each has a command of its own.
+-- With sanitizers there is a third of those that are made at random, and a fourth of the names is
+-- tried where each has a command of its own.
+local n_random = support.is_tried(1, 3) and 300 or 100
+local names = hostile.names(seed, n_random)
 local one_in = support.is_tried(1, 4) and 1 or 4
 local n_cases, n_survived = 0, 0 -- names in each of the outputs that were checked
 
@@ -22,7 +24,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
   setup(function()
     local args = {}
     for i = 1, 40 do args[i] = names[i]:gsub("%z.*", "") end
-    dir = select(2, support.lua(hostile.heap(seed, 300), {args = args}))
+    dir = select(2, support.lua(hostile.heap(seed, n_random), {args = args}))
     support.lua('require "heap".snapshot "other"', {cwd = dir, name = "other.lua"})
   end)
   teardown(function()
@@ -238,7 +240,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
         drawn(("heappath -k 5 c '%s'"):format(object.address), 1)
       end
     end
-    assert.is_true(n > 100)
+    assert.is_true(n > #names // 4)
   end)
 
   -- ==== What is printed can be asked for ====
@@ -259,7 +261,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       ask(class.class, function(found) return found.class == class.class end)
     end
     n_cases, n_survived = n_cases + n, n_survived + n - #lost
-    assert.is_true(n > 8000)
+    assert.is_true(n > 20 * #names)
     assert.same({}, lost)
   end)
 
@@ -285,7 +287,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
       n = n + 1
       output({"heapdiff", "--since", mark, "c"}, 1)
     end
-    assert.equal(10, n)
+    assert.equal(math.min(10, #names // 40 + 2), n) -- no more than ten are told
   end)
 
   -- ==== Names of files ====
@@ -308,7 +310,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
         os.remove(dir .. "/" .. file)
       end
     end
-    assert.is_true(n > 30 // one_in)
+    assert.is_true(n > #names // (14 * one_in))
   end)
 
   it("is safe where a file lies about the release of Lua", function()

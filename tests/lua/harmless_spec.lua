@@ -13,7 +13,7 @@ local program = [[
   io.stdout:setvbuf "line"
   local function work()
     for step = 1, 5 do
-      local stop = os.clock() + 0.005
+      local stop = os.clock() + 0.002
       while os.clock() < stop do
         for i = 1, 2000 do kept[i] = {i, tostring(i)} end
       end
@@ -35,10 +35,10 @@ local function write_program(dir, middle, ending)
   support.write_file(dir .. "/server.lua", (program:gsub("%u%u%u%u%u+", parts)))
 end
 
-local triggers = {"signal=URG", "at=100K", "every=0.03", "exit", "oom"}
-local modes = {"marks=0.03", "track", "track,live,stacks", "track=run.prof",
+local triggers = {"signal=URG", "at=100K", "every=0.012", "exit", "oom"}
+local modes = {"marks=0.012", "track", "track,live,stacks", "track=run.prof",
                "track=run.prof,aggregate", "track=/dev/full", "track=none/run.prof",
-               "track=run.prof,signal=URG,every=0.03,exit,background=try"}
+               "track=run.prof,signal=URG,every=0.012,exit,background=try"}
 for _, trigger in ipairs(triggers) do
   modes[#modes + 1] = trigger
   modes[#modes + 1] = trigger .. ",background"
@@ -116,9 +116,9 @@ end)
 
 -- All that heap.auto does, in four modes.
 local all_in_four = {
-  "track=run.prof,signal=URG,every=0.03,exit,background",
+  "track=run.prof,signal=URG,every=0.012,exit,background",
   "track=run.prof,aggregate,signal=URG,at=100K,exit",
-  "track,live,stacks,every=0.02,marks=0.02,background=try",
+  "track,live,stacks,every=0.008,marks=0.008,background=try",
   "oom,exit,background",
 }
 

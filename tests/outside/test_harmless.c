@@ -26,6 +26,7 @@
 
 #include "attach.h"
 #include "outside/continue_copy.h"
+#include "soak.h"
 #include "subject.h"
 
 typedef struct notes {
@@ -119,7 +120,7 @@ static void test_no_child_is_seen(void **state) {
     attach a;
     subject s = subject_start(lives[i], n);
     attach_open(&a, s.id);
-    for (int k = 0; k < 100; k++) {
+    for (unsigned k = 0; k < soak_times(100); k++) {
       attach_begin(&a, false);
       assert_int_equal(a.result.stillness, LH_CAN_INJECT ? LH_STILL_FORK : LH_STILL_STOPPED);
       attach_end(&a);
@@ -142,7 +143,7 @@ static void test_its_own_child_is_seen(void **state) {
   attach a;
   subject s = subject_start(wait_for_child, n);
   attach_open(&a, s.id);
-  for (int k = 0; k < 20; k++) {
+  for (unsigned k = 0; k < soak_times(20); k++) {
     attach_begin(&a, false);
     attach_end(&a);
     assert_int_equal(n->n, 0);
@@ -175,7 +176,7 @@ static void test_vfork(void **state) {
   attach a;
   subject s = subject_start(fork_in_place, n);
   attach_open(&a, s.id);
-  for (int k = 0; k < 30; k++) {
+  for (unsigned k = 0; k < soak_times(30); k++) {
     attach_begin(&a, k % 2);
     attach_end(&a);
   }
@@ -236,7 +237,7 @@ static void test_no_descriptor_is_left(void **state) {
   subject s = subject_start(make_calls, n);
   attach_open(&a, s.id);
   int ours = attach_descriptors(getpid()), its = attach_descriptors(s.id);
-  for (int k = 0; k < 50; k++) {
+  for (unsigned k = 0; k < soak_times(50); k++) {
     attach_begin(&a, k % 2);
     attach_end(&a);
   }
@@ -274,7 +275,7 @@ static void test_a_stopped_process_stays_stopped(void **state) {
   count_stops(s.id);
   n_stops = 0;
   uint64_t before = n->n;
-  for (int k = 0; k < 20; k++) {
+  for (unsigned k = 0; k < soak_times(20); k++) {
     attach_begin(&a, k % 2);
     assert_int_equal(a.result.stillness, LH_STILL_STOPPED);
     attach_end(&a);
@@ -336,7 +337,7 @@ static void test_stops_meanwhile(void **state) {
   attach a;
   subject s = subject_start(make_calls, n);
   attach_open(&a, s.id);
-  for (int k = 0; k < 20; k++) {
+  for (unsigned k = 0; k < soak_times(20); k++) {
     bool never_fork = k % 2;
     attach_begin(&a, never_fork);
     (void)kill(s.id, SIGSTOP);
@@ -381,7 +382,7 @@ static void test_a_storm_of_threads(void **state) {
   attach a;
   subject s = subject_start(storm_of_threads, n);
   attach_open(&a, s.id);
-  for (int k = 0; k < 100; k++) {
+  for (unsigned k = 0; k < soak_times(100); k++) {
     attach_begin(&a, k % 2);
     if (a.result.stillness == LH_STILL_STOPPED) {
       uint64_t before = n->n;
@@ -402,7 +403,7 @@ static void test_a_process_that_ends(void **state) {
   int n_held = 0;
   long longest_ns = 3000000;
   srandom(14);
-  for (int i = 0; i < 200; i++) {
+  for (unsigned i = 0; i < soak_times(200); i++) {
     struct timespec continuation = {.tv_nsec = random() % longest_ns};
     int status, n_before = n_held;
     attach a = {0};

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
+#include "soak.h"
 #include "take/watch.h"
 #include "watched.h"
 
@@ -283,7 +284,7 @@ static void set_with_signals(const setting *from, const setting *to, int gap) {
   host_begin_steps(&h);
   lua_register(h.L, "set_hook", set_hook_in_steps);
   next_setting = to;
-  for (long at = 1; at == 1 || steps.n >= at; at++) {
+  for (long at = 1; at == 1 || steps.n >= at; at += soak_step(1)) {
     steps.signal_at[0] = at;
     steps.signal_at[1] = gap ? at + gap : 0;
     lua_sethook(h.L, from->hook, from->mask, from->count);
@@ -358,7 +359,7 @@ static void leaves_all_events_at_any_instruction(void **state) {
   for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
     events without = run_in_steps(&h, &settings[i], 0, 0);
     for (int event = 1, n = n_events; event < n - 1; event++) {
-      for (long at = 1; at == 1 || steps.n >= at; at++) {
+      for (long at = 1; at == 1 || steps.n >= at; at += soak_step(1)) {
         events with = run_in_steps(&h, &settings[i], event, at);
         if (forgets_line && with.lines == without.lines + 1) with.lines--;
         assert_memory_equal(&with, &without, sizeof with);
