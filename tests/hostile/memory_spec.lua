@@ -85,8 +85,10 @@ describe("all rows of a forged file of every family", function()
         expect_done(command, "^heap%l+: [%d,]+ rows were left out: [^\n]*\n$", dir, bytes, command)
         n = n + 1
       end
-      expect_whole_report(dir, bytes, i)
-      n = n + 1
+      if support.is_tried(i // step, 4) then
+        expect_whole_report(dir, bytes, i)
+        n = n + 1
+      end
       support.run {"rm", "-r", dir}
     end)
   end

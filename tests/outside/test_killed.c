@@ -180,10 +180,11 @@ static void attach_and_die(const victim *v, bool never_fork, int step) {
 static int kill_at_each_step(void (*life)(const subject *self), bool never_fork) {
   victim v = start_victim(life);
   v.checks->n_steps = 0;
-  int step = 0;
+  int step = 0, n_killed = -1;
   while (v.checks->n_steps == 0) {
     int status;
-    step++;
+    step += (int)soak_step(1);
+    n_killed++;
     pid_t tool = fork();
     if (tool == 0) {
       attach_and_die(&v, never_fork, step);
@@ -194,7 +195,7 @@ static int kill_at_each_step(void (*life)(const subject *self), bool never_fork)
     expect_sound(&v, "killed at step", step);
   }
   end_victim(&v);
-  return step - 1;
+  return n_killed;
 }
 
 static void test_killed_at_each_step(void **state) {
@@ -205,7 +206,7 @@ static void test_killed_at_each_step(void **state) {
     n += kill_at_each_step(lives[i], true);
   }
   print_message("killed %d times\n", n);
-  assert_true(n > (LH_CAN_INJECT ? 100 : 50));
+  assert_true(n > (LH_CAN_INJECT ? 100 : 50) / SOAK_STEP);
 }
 
 static void attach_for_ever(const victim *v) {
@@ -245,7 +246,7 @@ static bool is_stopped(const void *of) {
 /* By a signal, after its copy was made: that is taken away, and it stays stopped. */
 static void test_stopped(void **state) {
   (void)state;
-  for (int i = 0; i < 12; i++) {
+  for (unsigned i = 0; i < soak_times(12); i++) {
     victim v = start_victim(lives[i % 3]);
     attach a;
     attach_open(&a, v.subject.id);
@@ -260,7 +261,7 @@ static void test_stopped(void **state) {
     attach_nap();
     assert_true(is_stopped(&v));
     assert_int_equal(kill(v.subject.id, SIGCONT), 0);
-    expect_sound(&v, "stopped", i);
+    expect_sound(&v, "stopped", (int)i);
     end_victim(&v);
   }
 }
@@ -299,7 +300,7 @@ static void hold_until_told(const victim *v, bool never_fork, int out) {
 /* Ctrl-C, at any moment: it dies of that, and nothing of it is left. */
 static void test_interrupted(void **state) {
   (void)state;
-  for (int i = 0; i < 20; i++) {
+  for (unsigned i = 0; i < soak_times(20); i++) {
     victim v = start_victim(lives[i % 3]);
     int status, ends[2];
     char byte;
@@ -311,7 +312,7 @@ static void test_interrupted(void **state) {
     (void)kill(tool, SIGINT);
     assert_int_equal(waitpid(tool, &status, 0), tool);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
-    expect_sound(&v, "interrupted", i);
+    expect_sound(&v, "interrupted", (int)i);
     (void)close(ends[0]);
     (void)close(ends[1]);
     end_victim(&v);
@@ -327,9 +328,10 @@ static void interrupt(void *payload) {
 ** not end it. */
 static int interrupt_at_each_step(void (*life)(const subject *self), bool never_fork) {
   victim v = start_victim(life);
-  int step = 0;
+  int step = 0, n_told = -1;
   for (int status = SIGTERM; WIFSIGNALED(status);) {
-    step++;
+    step += (int)soak_step(1);
+    n_told++;
     pid_t tool = fork();
     if (tool == 0) {
       attach a;
@@ -344,7 +346,7 @@ static int interrupt_at_each_step(void (*life)(const subject *self), bool never_
     expect_sound(&v, "told to end at step", step);
   }
   end_victim(&v);
-  return step - 1;
+  return n_told;
 }
 
 static void test_interrupted_at_each_step(void **state) {
@@ -355,7 +357,7 @@ static void test_interrupted_at_each_step(void **state) {
     n += interrupt_at_each_step(lives[i], true);
   }
   print_message("told to end %d times\n", n);
-  assert_true(n > (LH_CAN_INJECT ? 100 : 50));
+  assert_true(n > (LH_CAN_INJECT ? 100 : 50) / SOAK_STEP);
 }
 
 /* What the target can make last for ever (guard.c) ends, too. */
