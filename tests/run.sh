@@ -99,7 +99,7 @@ slowest() {
 
 # Of those that take most, so that no processor is left without work at the end.
 long='leaks|carried|hostile_pages|harmless|cli_hostile|escapes|memory|install'
-long="$long|adversarial|tamper|truth"
+long="$long|adversarial|tamper|truth|soak"
 tests='work|storm|damage|corpus|silent_file|harmless|families|killed|signals|watch_hooks'
 long="/($long)_spec\.lua$|/test_($tests)$"
 {

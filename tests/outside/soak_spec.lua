@@ -11,7 +11,7 @@ local hosts = require "tests.common.hosts"
 local lfs = require "lfs"
 local support = require "tests.common.support"
 
-local attaches <const> = 50 * support.soak_factor
+local attaches <const> = (support.is_tried(2, 3) and 50 or 17) * support.soak_factor
 local clients <const> = 8
 
 -- All attaches to a process: a line for each that fails. A snapshot that is not sound is kept.
