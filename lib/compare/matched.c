@@ -191,10 +191,11 @@ static lh_id find_then(const pass *p, lh_id now) {
   return may_be_same(p->earlier, then, p->later, now) ? then : LH_NO_OBJECT;
 }
 
-/* Places the earlier snapshot's marks that are older than `then`. */
+/* Places the earlier snapshot's marks that are older than `then`; 0: all that are left, also the
+** youngest ones, which may have 0 themselves. */
 static void place_marks(pass *p, lh_id then) {
   const lh_snapshot *a = p->earlier;
-  while (p->n_placed < a->n_marks && then < a->mark_ids[p->n_placed][p->list]) {
+  while (p->n_placed < a->n_marks && (then == 0 || then < a->mark_ids[p->n_placed][p->list])) {
     lh_matched_place *place = &p->places[p->n_placed++];
     place->ids[p->list] = p->older;
     place->n[p->list] = p->n;
