@@ -44,14 +44,14 @@ end
 
 -- The hint how to see more than a message can hold; only once.
 local function hint_once()
-  if hint_was_given then return "" end
+  if hint_was_given then return nil end
   hint_was_given = true
-  return "\n\nSee it: LUA_HEAP_FAILURES=. busted --lua=lua5.4, then heapview failure-*.heap"
+  return "See it: LUA_HEAP_FAILURES=. busted --lua=lua5.4, then heapview failure-*.heap"
 end
 
 local function save(capture, file)
   local saved, why = capture:save(file)
-  return "\n\n" .. (saved and require "heap.text".see(file) or why)
+  return saved and require "heap.text".see(file) or why
 end
 
 local function leaks_options(given, state)
@@ -86,7 +86,8 @@ end
 local function describe_report(report, fails)
   for _, leak in ipairs(report) do leak.held_by = readable(leak.held_by) end
   local is_saved = report.file or report.file_error
-  return tostring(report) .. (fails and not is_saved and hint_once() or "")
+  report.see = fails and not is_saved and hint_once() or nil
+  return tostring(report)
 end
 
 -- A wrong argument is an error at the test's line.
@@ -233,7 +234,8 @@ local function describe_left(weak, mode, main, state)
   if n == 1 and steps then lines[2] = tostring(steps):match("\n\n.*") end
   if state.mod then
     local file = next_file(state)
-    lines[#lines + 1] = file and save(capture, file) or hint_once()
+    local see = file and save(capture, file) or hint_once()
+    lines[#lines + 1] = see and "\n\n" .. see
   end
   capture:close()
   return n, table.concat(lines)

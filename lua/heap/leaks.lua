@@ -21,6 +21,7 @@
 -- or time.
 
 local heap = require "heap"
+local numbers = require "heap.numbers"
 local runs = require "heap.runs"
 
 local WARM_UP, RUNS = 5, 8192
@@ -28,6 +29,7 @@ local FIRST = 512           -- from so many runs on something is told
 local LEAST_RUNS = 8        -- of a quarter each in their second half
 local MOST_COLLECTIONS = 10 -- until finalizers have let go of what they hold
 local MOST_KBYTES = 128 * 1024
+local SEE = 'See it: heap.leaks(f, {file = "leak.heap"}), then heapview leak.heap'
 local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 
 ---What f leaves behind, worst first; `tostring` prints it as a table.
@@ -36,6 +38,8 @@ local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 ---@field classes table<string, number> objects per run of each class, also those inside of others
 ---@field file? string that holds the snapshot, if the options have one
 ---@field file_error? string why it does not
+---@field few_runs? true the option `runs` allows too few to tell a leak from a cache that fills up
+---@field see? string the last line of the text, if there is no file
 ---@field [integer] heap.leak
 
 ---@class heap.leak
@@ -131,7 +135,7 @@ local function report(trial, capture, f, main, now, is_last, asked)
   local snapshot = capture.reader
   local leaks, classes = runs.leaks(trial, snapshot, main, f, is_last)
   if #leaks == 0 then return nil end
-  leaks.runs, leaks.classes = now, classes
+  leaks.runs, leaks.classes, leaks.see = now, classes, SEE
   if asked.file then save(leaks, capture, asked.file) end
   if asked.class then add_first(leaks, snapshot, asked.class) end
   for _, leak in ipairs(leaks) do leak.allocated = without_us(leak.allocated) end
@@ -175,7 +179,10 @@ local function watch(f, main, asked)
       local verdict = reports and runs.verdict(trial)
       if verdict == "nothing" then return nil end
       if verdict == "certain" or is_last then
-        return report(trial, capture, f, main, now, is_last, asked)
+        local leaks = report(trial, capture, f, main, now, is_last, asked)
+        local is_few = verdict == "open" and now == most and most < RUNS
+        if leaks then leaks.few_runs = is_few or nil end
+        return leaks
       end
     end
   end
@@ -183,53 +190,83 @@ end
 
 -- ==== Text ================================================================================
 
-local function count_of(n, one, many)
-  return ("%.3g %s"):format(n, math.abs(n - 1) < 1e-9 and one or many)
-end
-
--- 5: one run in five leaves something. The most frequent leak counts.
-local function runs_between(leaks)
-  local most = 0
-  for _, leak in ipairs(leaks) do most = math.max(most, leak.per_run) end
-  return most > 0 and most < 1 and math.floor(1 / most + 0.5) or 1
-end
-
--- In so many runs; where only one of several leaves something, 0.998 is 1.
-local function whole(per_run, n_runs)
-  local n = per_run * n_runs
+-- An average of runs: 0.998 is 1.
+local function is_whole(n)
   local near = math.floor(n + 0.5)
-  return n_runs > 1 and math.abs(n - near) < 0.02 * near and near or n
+  return math.abs(n - near) <= 0.01 * near
+end
+
+-- So many runs leave a whole number of objects, and of entries; else 100.
+local function runs_between(objects, entries)
+  local candidates = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+                      math.max(1, math.floor(1 / math.max(objects, entries) + 0.5))}
+  for _, n in ipairs(candidates) do
+    if is_whole(n * objects) and is_whole(n * entries) then return n end
+  end
+  return 100
+end
+
+local function count_of(n, one, many)
+  local count = n < 999.5 and ("%.3g"):format(n) or numbers.count(math.floor(n + 0.5))
+  return ("%s %s"):format(count, count == "1" and one or many)
+end
+
+local function size(bytes) return numbers.size(math.floor(bytes + 0.5)) end
+
+-- What one run leaves on average, all leaks together.
+local function sum_of(leaks)
+  local sum = {objects = 0, tops = 0, entries = 0, bytes = 0}
+  for _, leak in ipairs(leaks) do
+    if leak.entries then
+      sum.entries = sum.entries + leak.per_run
+    elseif not leak.inside then
+      sum.tops, sum.objects = sum.tops + leak.per_run, sum.objects + leak.objects_per_run
+      sum.bytes = sum.bytes + leak.bytes_per_run
+    end
+  end
+  return sum
+end
+
+local function who_leaves(leaks, objects, n_runs)
+  local is_exact = is_whole(objects * n_runs)
+  for _, leak in ipairs(leaks) do is_exact = is_exact and is_whole(leak.per_run * n_runs) end
+  return (n_runs == 1 and "each run leaves" or ("every %d runs leave"):format(n_runs))
+         .. (is_exact and "" or " on average")
+end
+
+-- "each run leaves 2 objects (112 B in all) behind, seen in 4096 runs".
+local function headline(leaks)
+  local sum, left = sum_of(leaks), {}
+  local n_runs = runs_between(sum.tops, sum.entries)
+  local function whole(n)
+    n = n * n_runs
+    return (is_whole(n) or n_runs > 1 and n >= 10) and math.floor(n + 0.5) or n
+  end
+  local objects, tops, entries = whole(sum.objects), whole(sum.tops), whole(sum.entries)
+  if objects > 0 then
+    left[1] = ("%s (%s in all)"):format(count_of(objects, "object", "objects"),
+                                        size(sum.bytes * n_runs))
+  end
+  if entries > 0 then left[#left + 1] = count_of(entries, "entry", "entries") end
+  local others = objects > tops and (";\n%s the others"):format(
+    count_of(tops, "of the objects retains", "of the objects retain")) or ""
+  local few = leaks.few_runs and ("\n%d runs cannot tell a leak from a cache that fills up: "
+    .. "leave out 'runs = %d' to know"):format(leaks.runs, leaks.runs) or ""
+  return ("%s %s behind, seen in %d runs%s%s"):format(
+    who_leaves(leaks, sum.objects, n_runs), table.concat(left, " and "), leaks.runs, others, few)
 end
 
 local function describe(leaks)
-  local text = require "heap.text"
-  local function size(bytes) return text.size(math.floor(bytes + 0.5)) end
-  local rows, objects, tops, entries, bytes, left = {}, 0, 0, 0, 0, {}
+  local text, rows = require "heap.text", {}
   for i, leak in ipairs(leaks) do
     local words = leak.entries and {"entry", "entries"} or {"object", "objects"}
-    if leak.entries then
-      entries = entries + leak.per_run
-    elseif not leak.inside then
-      tops, objects = tops + leak.per_run, objects + leak.objects_per_run
-      bytes = bytes + leak.bytes_per_run
-    end
     rows[i] = {count_of(leak.per_run, words[1], words[2]),
                leak.bytes_per_run and size(leak.bytes_per_run) or "", leak.class, leak.held_by,
                leak.fingerprint or "", below = leak.allocated}
   end
-  local every = runs_between(leaks)
-  objects, tops, entries = whole(objects, every), whole(tops, every), whole(entries, every)
-  if objects > 0 then
-    left[1] = ("%s (%s in all)"):format(count_of(objects, "object", "objects"),
-                                        size(bytes * every))
-  end
-  if entries > 0 then left[#left + 1] = count_of(entries, "entry", "entries") end
-  local others = objects - tops > 1e-9 and (";\n%.3g of the objects %s the others"):format(
-    tops, tops > 1 and "retain" or "retains") or ""
-  local see = leaks.file and text.see(leaks.file) or leaks.file_error
-  return ("%s leaves %s behind, seen in %d runs%s\n\n%s%s"):format(
-    every == 1 and "each run" or "one run in " .. every, table.concat(left, " and "),
-    leaks.runs, others,
+  local see = leaks.file and text.see(leaks.file) or leaks.file_error or leaks.see
+  return ("%s\n\n%s%s"):format(
+    headline(leaks),
     text.columns({">per run", ">retained", "class", "held by", "fingerprint"}, rows),
     see and "\n\n" .. see or "")
 end

@@ -70,6 +70,8 @@ each run leaves 2 objects (112 B in all) and 2 entries behind, seen in 4096 runs
  1 object     112 B  Listener         _G.bus.listeners[*]  2-4cb4b6ae2a
     allocated at @program.lua:5 in f
 2 entries            array of number  _G.log               2-afa5039255
+
+See it: heap.leaks(f, {file = "leak.heap"}), then heapview leak.heap
 2	4096	1.0	nil
 1.0	2.0	112.0	nil
 Listener	table	_G.bus.listeners[*]
@@ -79,7 +81,7 @@ nil
 ]], out)
   end)
 
-  it("tells what one run in a few leaves in whole objects", function()
+  it("tells what some runs leave in whole objects", function()
     local out = support.lua [[
       local heap = require "heap"
       local n, kept = 0, {}
@@ -87,9 +89,55 @@ nil
         n = n + 1
         if n % 5 == 0 then kept[#kept + 1] = {name = {n}} end
       end))]]
-    assert.matches("^one run in 5 leaves 2 objects %(%d+ B in all%) behind, seen in 8192 runs;\n"
+    assert.matches("^every 5 runs leave 2 objects %(%d+ B in all%) behind, seen in 8192 runs;\n"
                    .. "1 of the objects retains the others\n\n    per run [^\n]+\n"
                    .. "0.2 objects ", out)
+  end)
+
+  it("counts what all leaks leave together, wherever it hangs", function()
+    local function told(leak)
+      return run(([[
+        a, b, c = {}, {}, {}
+        local n = 0
+        local function keep(t, v) t[#t + 1] = v end
+        print(heap.leaks(function()
+          n = n + 1
+          %s
+        end))
+      ]]):format(leak)):match("^(.-)\n\n"):gsub(" %(.- in all%)", "")
+    end
+    assert.equal([[
+each run leaves on average 1.33 objects behind, seen in 8192 runs;
+1 of the objects retains the others]],
+      (told "keep(({[0] = a, b, c})[n % 3], n % 3 == 0 and {n, {}} or {n})"))
+    assert.equal("every 5 runs leave on average 1 object behind, seen in 8192 runs",
+                 (told "if n % 10 == 0 then keep(a, {n}) keep(b, {n}) end"))
+    assert.equal([[
+every 100 runs leave 123 objects behind, seen in 8192 runs;
+41 of the objects retain the others]],
+      (told "if n * 618 % 1000 < 409 then keep(a, {{}, {}}) end"))
+    assert.matches("^each run leaves 2,001 objects behind, seen in ",
+                   (told "local t = {} for i = 1, 2000 do t[i] = {} end keep(a, t)"))
+  end)
+
+  it("says that few runs cannot tell a leak from a cache, and what to do", function()
+    local function told(options, kept)
+      return run(([[
+        local n, kept = 0, {}
+        print(heap.leaks(function()
+          n = n + 1
+          kept[n %% 1000] = %s
+        end, {%s}))
+      ]]):format(kept, options))
+    end
+    for _, runs in ipairs {8, 500, 900} do
+      local words = ("seen in %d runs\n%d runs cannot tell a leak from a cache that fills up: "
+                     .. "leave out 'runs = %d' to know\n\n"):format(runs, runs, runs)
+      assert.matches(words, told("runs = " .. runs, "{}"), 1, true)
+    end
+    assert.equal("nil\n", told("", "{}"))
+    local files = told("runs = 400", "setmetatable({}, {__gc = rawlen})")
+    assert.matches("seen in 400 runs;\n1 of the objects retains the others\n\n", files, 1, true)
   end)
 
   it("counts the newest of a list, which is held in another way, with the others", function()
@@ -120,12 +168,14 @@ nil
       ]]):format(field)):gsub(" +2%-%x+\n", "\n"):gsub("[%d.]+ objects? +[%d.]+ B  ", "")
     end
     assert.equal([[
-each run leaves 1.01 objects (80 B in all) behind, seen in 8192 runs;
+each run leaves on average 1.01 objects (80 B in all) behind, seen in 8192 runs;
 1 of the objects retains the others
 
 per run  retained  class   held by  fingerprint
 {name}  _G.T[*]
     allocated at @program.lua:7 in f
+
+See it: heap.leaks(f, {file = "leak.heap"}), then heapview leak.heap
 ]], (told "":gsub(" +per run", "per run")))
     assert.matches("\nstring +_G.names%[%*%]\n", (told "names[1 + n // 100] = name"))
   end)
@@ -255,6 +305,8 @@ each run leaves 5 objects (399 B in all) behind, seen in 8192 runs;
     allocated at @program.lua:6 in leak
 1 object      80 B  Delete, Insert  _G.doc.undo(.prev.prev)*
     allocated at @program.lua:7 in leak
+
+See it: heap.leaks(f, {file = "leak.heap"}), then heapview leak.heap
 ]], (out:gsub(" +2%-%x+\n", "\n")))
   end)
 
