@@ -444,12 +444,13 @@ typedef struct lh_stack_counts {
 
 /* Where many objects were allocated: the site of most of them. */
 typedef struct lh_allocated {
-  lh_stack_id stack; /* one stack at that site; 0: no stack is known */
-  uint32_t callers;  /* 1: nine in ten of them have the stack's caller, too; else 0 */
-  uint64_t objects;  /* with this site (and caller) */
-  uint64_t of;       /* of this many; if not all are known, only sampled ones count */
-  uint64_t made;     /* objects of all classes made there in the interval; 0: unknown */
-  uint64_t stay;     /* of `made`, still alive; sampled: estimated */
+  lh_stack_id stack;      /* one stack at that site; 0: no stack is known */
+  uint32_t callers;       /* 1: nine in ten of them have the stack's caller, too; else 0 */
+  uint64_t objects;       /* with this site (and caller) */
+  uint64_t of;            /* of this many; if not all are known, only sampled ones count */
+  uint64_t made;          /* objects of all classes made there in the interval; 0: unknown */
+  uint64_t stay;          /* of `made`, still alive; sampled: estimated */
+  uint64_t stay_of_class; /* of `stay`, of the class of the set's example; not estimated */
 } lh_allocated;
 
 /* All sites and stacks of a snapshot or profile, which owns them. */

@@ -35,6 +35,13 @@ static inline uint64_t lh_least_of(double share, uint64_t reachable_bytes, uint6
   return bytes > least ? bytes : least;
 }
 
+/* A group of new objects that is smaller, and that only one of two intervals brought, is noise. */
+static inline uint64_t lh_least_group(uint64_t reachable_bytes) {
+  enum { THOUSAND = 1000, MOST = 4096 };
+  uint64_t share = reachable_bytes / THOUSAND;
+  return share < MOST ? share : MOST;
+}
+
 /* The least bytes of a leak or a collection, and of a suspect. */
 static inline uint64_t lh_least_leak(uint64_t reachable_bytes) {
   return lh_least_of(0.001, reachable_bytes, 1024);

@@ -18,6 +18,7 @@ typedef struct tally {
 typedef struct counting {
   lh_site_numbers sites; /* of all snapshots */
   lh_map pairs;          /* site number, caller's number or ANY -> index of the tally */
+  lh_map of_class;       /* index of the tally, class in c -> how many of its objects stay */
   tally *tallies;
   uint32_t *number_c; /* by site of c */
 } counting;
@@ -76,27 +77,44 @@ static bool add_made(counting *k, const lh_snapshot *snapshot, bool is_before) {
   return true;
 }
 
-static void add_staying(const counting *k, const lh_window *w, const uint8_t *new_ones) {
+/* Adds a staying object of c to a tally. False: out of memory. */
+static bool add_to(counting *k, const lh_snapshot *c, lh_id id, tally *to) {
+  uint64_t index = (uint64_t)(to - k->tallies);
+  to->stay += lh_object_weight(c, id);
+  return lh_map_count(&k->of_class, index << 32 | lh_class_of(c, id));
+}
+
+static bool add_staying(counting *k, const lh_window *w, const uint8_t *new_ones) {
   const lh_snapshot *c = w->c;
   const lh_sites *sites = lh_snapshot_sites(c);
-  for (lh_id id = 1; id <= c->n; id++) {
+  bool ok = true;
+  for (lh_id id = 1; ok && id <= c->n; id++) {
     bool stays = w->a ? new_ones[id] : lh_is_reachable(c, id) && !lh_is_own(c, id);
     lh_stack_id stack = stays ? lh_object_stack(c, id) : 0;
     tally *to[2];
     if (stack == 0) continue;
     tallies_of(k, sites, k->number_c, stack, to);
-    for (int i = 0; i < 2; i++)
-      if (to[i]) to[i]->stay += lh_object_weight(c, id);
+    for (int i = 0; ok && i < 2; i++) ok = !to[i] || add_to(k, c, id, to[i]);
   }
+  return ok;
+}
+
+/* All, if the group is of several classes. */
+static uint64_t staying_of_class(const counting *k, uint32_t index, const lh_diff_group *group) {
+  uint64_t key = (uint64_t)index << 32 | group->class_index;
+  uint32_t n = lh_map_get(&k->of_class, key);
+  return n == LH_NO_NUMBER || group->printed_class == UINT32_MAX ? group->allocated.stay : n;
 }
 
 static void fill_in(const counting *k, const lh_sites *sites, lh_diff *diff) {
   for (size_t i = 0; i < diff->n_groups; i++) {
     lh_allocated *a = &diff->groups[i].allocated;
     if (a->stack == 0) continue;
-    const tally *t = &k->tallies[lh_map_get(&k->pairs, pair_of_group(k, sites, a))];
+    uint32_t index = lh_map_get(&k->pairs, pair_of_group(k, sites, a));
+    const tally *t = &k->tallies[index];
     a->made = t->made > t->made_before ? t->made - t->made_before : 0;
     a->stay = (uint64_t)(t->stay + 0.5);
+    a->stay_of_class = staying_of_class(k, index, &diff->groups[i]);
   }
 }
 
@@ -108,10 +126,10 @@ int lh_diff_allocations(const lh_window *w, const uint8_t *new_ones, lh_diff *di
   k.number_c = number_sites(&k, sites);
   bool ok = k.number_c && list_pairs(&k, sites, diff) && add_made(&k, w->b ? w->b : w->c, false) &&
             (!w->a || add_made(&k, w->a, true));
-  if (ok) add_staying(&k, w, new_ones);
+  ok = ok && add_staying(&k, w, new_ones);
   if (ok) fill_in(&k, sites, diff);
   lh_site_numbers_free(&k.sites);
-  lh_map_free(&k.pairs);
+  LH_FREE_MAPS(&k.pairs, &k.of_class);
   LH_FREE_ALL(k.tallies, k.number_c);
   return ok ? LH_OK : lh_fail_memory(error, "counting what was made");
 }

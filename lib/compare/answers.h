@@ -27,10 +27,10 @@ typedef struct lh_diff_group {
   uint64_t bytes_of_all;    /* retained by those together; no byte counts twice */
   bool is_vague;            /* `at` is unknown: a snapshot does not tell the keys apart */
   uint64_t type_at[3], type_ages[LH_SPANS]; /* objects of any class of the type, at all such keys */
+  bool is_noise;    /* three snapshots: it is small (lh_least_group), and does not grow steadily */
   uint64_t weight;  /* sort key: retained_bytes; of three snapshots the part that both intervals
-                       brought, or a sixteenth of what one of them did */
-  uint64_t objects; /* those without a new dominator, and of the same class below them: the rest
-                       of a linked list */
+                       brought, or a sixteenth of what one of them did; 0 of noise */
+  uint64_t objects; /* those without a new dominator, and the rest of a linked list below them */
   uint64_t shallow_bytes;
   uint64_t retained_bytes; /* with all that they dominate; no byte counts in two groups */
   uint64_t new_objects;    /* new objects retained, with `objects` */

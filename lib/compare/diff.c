@@ -7,6 +7,7 @@
 
 #include "graph/graph.h"
 #include "name/text.h"
+#include "thresholds.h"
 
 void lh_diff_free(lh_diff *diff) {
   if (!diff) return;
@@ -197,13 +198,16 @@ static void add_up_alike(const lh_whole_diff *whole, lh_place_counts *at) {
 /* Sorts by what the next interval will bring at least: the smaller of both increments. A burst that
 ** is not repeated, such as a cache that fills, counts a sixteenth. All of the type at like places
 ** count, since records get other fields with age. */
-static uint64_t weight_of(const lh_diff_group *group) {
+static void weigh_group(lh_diff_group *group, uint64_t least_bytes) {
   enum { SIXTEENTH = 16 };
   const uint64_t *at = group->type_at;
   double first = (double)at[1] - (double)at[0], second = (double)at[2] - (double)at[1];
   double steady = first < second ? first : second, once = (first + second) / SIXTEENTH;
   double more = steady > once ? steady : once, share = more / (double)group->objects;
-  return share <= 0 ? 0 : (uint64_t)((double)group->retained_bytes * (share < 1 ? share : 1));
+  group->is_noise = steady <= 0 && group->retained_bytes < least_bytes;
+  group->weight = 0;
+  if (share > 0 && !group->is_noise)
+    group->weight = (uint64_t)((double)group->retained_bytes * (share < 1 ? share : 1));
 }
 
 /* What is counted at the places of groups. */
@@ -263,7 +267,10 @@ static int weigh(const lh_window *window, lh_snapshot *c, lh_whole_diff *whole, 
   for (int k = 0; !code && ok && k < 3; k++) ok = count_in(at[k], k, whole);
   lh_counted_free(&in_c);
   if (code || !ok) return code ? code : lh_fail_memory(error, "counting what is at a place");
-  for (size_t i = 0; i < diff->n_groups; i++) diff->groups[i].weight = weight_of(&diff->groups[i]);
+  lh_reach reach;
+  lh_reach_totals(c, &reach);
+  uint64_t least_bytes = lh_least_group(reach.reachable_bytes);
+  for (size_t i = 0; i < diff->n_groups; i++) weigh_group(&diff->groups[i], least_bytes);
   lh_sort_groups(diff);
   return LH_OK;
 }

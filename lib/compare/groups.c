@@ -1,8 +1,8 @@
 /*
 ** groups.c - Groups the new objects that stay, by class and holder.
 ** Tops are the new objects without a new dominator; other new objects belong to their top. The
-** subtrees of tops are disjoint, so retained sizes add up. New objects of the top's class count
-** with it: the first element of a new list retains the others.
+** subtrees of tops are disjoint, so retained sizes add up. The first element of a new list retains
+** the others: these count with it.
 */
 #include <stdlib.h>
 #include <string.h>
@@ -74,13 +74,41 @@ static bool add_top(lh_grouping *g, members *m, lh_id top) {
   return true;
 }
 
+/* Does the object hang on a link that follows itself, such as .next*? A step in front, such as "key
+** of", does not count. */
+static bool is_linked(const lh_folds *folds, lh_id id) {
+  const lh_folder *folder = &folds->folder;
+  uint32_t at = lh_spot_at(folds, id)->state;
+  const lh_place_step *step = lh_last_step(folder->tree, folder->states[at].place);
+  while (step->form == LH_FORM_FRONT) {
+    at = folder->states[at].parent;
+    step = lh_last_step(folder->tree, folder->states[at].place);
+  }
+  if (!lh_is_starred(step)) return false;
+  return !folder->states[at].is_link ||
+         (at < folds->seen_keys.n && folds->seen_keys.list[at].repeats);
+}
+
+/* Is the object one of those that the group's row counts? What a top retains is at another path,
+** even if it is of the same class, and so is what joined the group; but the elements of a list are
+** at the path of its first one. A list that is new as a whole has a path without a star. */
+static bool is_counted(const lh_grouping *g, lh_id top, lh_id id) {
+  const lh_folds *folds = g->places.folds;
+  uint32_t place = lh_place_of(&g->places, top);
+  lh_id subject = subject_of(g, top);
+  if (g->alike[place] != g->into[place]) return false;
+  if (id == subject) return true;
+  return is_linked(folds, id) && (g->n_tops_at[place] == 1 ||
+                                  lh_folded_place(folds, id) == lh_folded_place(folds, subject));
+}
+
 static void count_new(lh_grouping *g, members *m, lh_id id) {
   lh_id top = g->top[id];
   lh_diff_group *group = &g->groups[lh_group_at(g, top)];
   group->new_objects++;
   group->new_bytes += lh_shallow_bytes(g->c, id);
   uint32_t index = lh_map_get(&m->index, member_key(g, top, id));
-  if (index == LH_NO_NUMBER) return;
+  if (index == LH_NO_NUMBER || !is_counted(g, top, id)) return;
   m->list[index].objects++;
   group->objects++;
   group->shallow_bytes += lh_shallow_bytes(g->c, id);

@@ -63,8 +63,8 @@ const lh_table lh_group_table = LH_TABLE_WITH(
              "the same number for all that is about one cause: of one container, of its keys, of "
              "what is in its elements"),
     LH_COUNT("objects", NULL, objects,
-             "how many: those that no other new object retains, and those of the same class that "
-             "these retain, such as the rest of a linked list"),
+             "how many: those that no other new object retains, and the rest of a linked list that "
+             "begins with one of these"),
     LH_BYTES("shallow_bytes", NULL, shallow_bytes, "of these"),
     LH_BYTES("retained_bytes", NULL, retained_bytes, "that would go with them"),
     LH_COUNT("new_objects", NULL, new_objects,
@@ -78,9 +78,9 @@ const lh_table lh_group_table = LH_TABLE_WITH(
     LH_BYTES(NULL, "shallow", shallow_bytes, NULL, LH_WIDE),
     LH_COUNT(NULL, "objects", objects, NULL),
     LH_COMPUTED(NULL, NULL, LH_COLUMN_COUNT, multiple_of, NULL, LH_HEADING(multiple_heading)),
-    LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_WIDE, LH_HEADING(each_heading),
+    LH_COUNT_SERIES(NULL, NULL, at, NULL, LH_HEADING(each_heading),
                     .compute = absent_unless_known_in_three),
-    LH_EXAMPLE(NULL, "example", example, NULL), LH_TEXT(NULL, "class", class_name, NULL),
+    LH_EXAMPLE(NULL, "example", example, NULL, LH_WIDE), LH_TEXT(NULL, "class", class_name, NULL),
     LH_COMPUTED(NULL, "held by", LH_COLUMN_TEXT, all_holders, NULL));
 #undef ROW
 
@@ -177,6 +177,21 @@ static const char *grown_words(const lh_printer *t, const lh_diff_sums *new) {
                            n == 1 ? "has" : "have");
 }
 
+/* Noise comes last in the usual order. Only `-n 0` tells it, unless there is nothing else. */
+static size_t count_noise(const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  const lh_request *r = &report->request;
+  size_t n = 0;
+  if (r->sort != LH_SORT_RETAINED || r->factor != 0) return 0;
+  for (size_t i = 0; i < f->new.groups; i++) n += f->diff.groups[i].is_noise;
+  return n;
+}
+
+static bool is_all_noise(const lh_report *report) {
+  const lh_diff_sums *new = &((const lh_diff_found *)report->answer)->new;
+  return new->groups > 0 && new->containers == 0 && count_noise(report) == new->groups;
+}
+
 static void print_diff_sentence(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_diff_sums *new = &f->new, *known = &f->known;
@@ -189,6 +204,11 @@ static void print_diff_sentence(lh_printer *t, lh_report *report) {
       new->objects > 0 ? lh_format_size(t, new->shallow_bytes).text : "",
       is_more ? ", retaining " : "", is_more ? lh_format_size(t, new->retained_bytes).text : "",
       grown_words(t, new));
+  if (is_all_noise(report))
+    lh_say(
+        t, LH_PLAIN,
+        "That is noise: less than a thousandth of the heap at each path, and no path grew in both "
+        "intervals");
   lh_print_known(t, report, known->groups + known->containers,
                  known->retained_bytes + known->grown_bytes, known->objects);
 }
@@ -259,11 +279,11 @@ static void print_multiples(lh_printer *t, const lh_report *report, uint64_t n_f
 }
 
 /* If no path has more objects at the end, a full cache explains the new ones. */
-static void print_if_full(lh_printer *t, const lh_report *report) {
+static void print_if_full(lh_printer *t, const lh_report *report, size_t n) {
   const lh_diff_found *f = report->answer;
   bool since_a = true, since_b = true;
   if (!is_of_three(report)) return;
-  for (size_t i = 0; i < f->new.groups; i++) {
+  for (size_t i = 0; i < n; i++) {
     since_a = since_a && f->diff.groups[i].type_at[2] <= f->diff.groups[i].type_at[0];
     since_b = since_b && f->diff.groups[i].type_at[2] <= f->diff.groups[i].type_at[1];
   }
@@ -272,6 +292,20 @@ static void print_if_full(lh_printer *t, const lh_report *report) {
            "\nNone of these paths has more objects in %s than in %s: what came replaced what went, "
            "as in a full cache",
            report->names[2], report->names[since_a ? 0 : 1]);
+}
+
+static void print_group_table(lh_printer *t, lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  size_t n = f->new.groups, n_noise = is_all_noise(report) ? 0 : count_noise(report);
+  bool tells_noise = t->limit == 0 || n_noise == n;
+  lh_print_table(t, report, &lh_group_table, f->diff.groups, tells_noise ? n : n - n_noise, n);
+  if (n_noise > 0)
+    lh_say(
+        t, LH_FAINT,
+        "Noise: the last %s less than a thousandth of the heap, which did not grow in both "
+        "intervals",
+        n_noise == 1 ? "group," : lh_words(report, "%s groups, each", lh_count_text(n_noise).text));
+  print_if_full(t, report, n_noise == n ? n : n - n_noise);
 }
 
 static void print_groups(lh_printer *t, lh_report *report, bool come_second) {
@@ -291,9 +325,9 @@ static void print_groups(lh_printer *t, lh_report *report, bool come_second) {
     lh_say(t, LH_PLAIN, "\nThe new objects, by class and by what holds them:");
   print_multiples(t, report, n_flagged);
   lh_say(t, LH_PLAIN, "%s", "");
-  lh_print_table(t, report, &lh_group_table, f->diff.groups, f->new.groups, f->new.groups);
-  print_if_full(t, report);
-  if (t->thorough) print_how_held(t, report, f->diff.groups[0].example);
+  print_group_table(t, report);
+  if (t->thorough && count_noise(report) < f->new.groups)
+    print_how_held(t, report, f->diff.groups[0].example);
 }
 
 static uint64_t live_bytes(lh_printer *t, lh_snapshot *snapshot) {
@@ -359,7 +393,7 @@ static void print_diff(lh_printer *t, lh_report *report) {
   print_freed(t, report);
   if (f->diff.n_classes > 0)
     lh_class_change_table.print(t, report, f->diff.classes, f->diff.n_classes);
-  if (f->new.groups == 0 && !containers_first) return;
+  if (count_noise(report) == f->new.groups && !containers_first) return;
   lh_id first = containers_first ? f->diff.grown[0].id : f->diff.groups[0].example;
   lh_print_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
                    lh_address_text(report->snapshot, first).text, NULL);

@@ -180,6 +180,13 @@ static bool is_level(const lh_cell *series) {
   return true;
 }
 
+/* The first and the last number: a narrow terminal has no room for more. */
+static void bytes_at_ends(lh_report *report, const void *row, lh_cell *cell) {
+  lh_bytes_in_each(report, row, cell);
+  cell->as.series.stride *= cell->as.series.n - 1;
+  cell->as.series.n = 2;
+}
+
 /* Objects in each snapshot; if they are level, the entries of the containers. */
 static void counts_in_each(lh_report *report, const void *row, lh_cell *cell) {
   const lh_growth_row *r = row;
@@ -201,10 +208,10 @@ LH_HEADING_OF(seconds_heading,
 #define ROW lh_growth_row
 #define LADDER_COLUMNS(bytes_heading)                                                            \
   LH_WORD(NULL, "verdict", verdict, lh_verdict_name, NULL),                                      \
-      LH_MORE_BYTES(NULL, "a step", bytes_per_step, NULL),                                       \
+      LH_MORE_BYTES(NULL, "a step", bytes_per_step, NULL, LH_WIDE),                              \
       LH_MORE_BYTES(NULL, NULL, bytes_per_second, NULL, LH_WIDE, LH_HEADING(seconds_heading)),   \
       LH_COMPUTED(NULL, bytes_heading, LH_COLUMN_BYTES_SERIES, lh_bytes_in_each, NULL, LH_WIDE), \
-      LH_COMPUTED(NULL, "bytes", LH_COLUMN_BYTES, lh_last_bytes, NULL, LH_NARROW),               \
+      LH_COMPUTED(NULL, "bytes", LH_COLUMN_BYTES_SERIES, bytes_at_ends, NULL, LH_NARROW),        \
       LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT_SERIES, counts_in_each, NULL, LH_WIDE),       \
       LH_COMPUTED(NULL, "objects", LH_COLUMN_COUNT, lh_last_objects, NULL, LH_NARROW),           \
       LH_TEXT(NULL, "class", class_name, NULL)

@@ -60,7 +60,7 @@ void lh_cell_maker(lh_report *report, lh_site_id id, lh_cell *cell) {
   cell->as.text = site ? lh_maker_name(site->maker) : NULL;
 }
 
-/* A site may make more objects than the row has. */
+/* A site may make more objects than the row has: a closure's upvalues, the tables in a table. */
 static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
   lh_number made = lh_count_of(a->made, "object", "objects");
   if (a->stay != a->made || is_sampled)
@@ -70,6 +70,8 @@ static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
     lh_text_string(text, "; the one object made there stays");
   else
     lh_text_format(text, "; all %s made there stay", made.text);
+  if (!is_sampled && a->stay_of_class < a->stay)
+    lh_text_format(text, ", %s of this class", lh_count_text(a->stay_of_class).text);
 }
 
 /* Adds counts if not all objects have this site, or if the profile is sampled. */

@@ -161,6 +161,7 @@ static void tracking_may_begin_later(void **state) {
   lh_allocated a = compare_moments(moments).allocated;
   assert_int_equal(a.made, 50);
   assert_int_equal(a.stay, ITEMS);
+  assert_int_equal(a.stay_of_class, ITEMS);
 }
 
 static void without_tracking_nothing_is_told(void **state) {

@@ -458,4 +458,34 @@ describe("rows about one cause", function()
     for _, row in ipairs(ladder.paths) do causes[row.held_by] = row.cause end
     assert.not_equal(causes["_G.cache[*]"], causes["_G.cached[*]"])
   end)
+
+  it("tells small groups that came in one interval last, as noise", function()
+    local once = [[
+      ballast = ("x"):rep(1000000)
+      function leak(n) if n == 1 then once = {1, 2} end end
+    ]]
+    local function text_of(program, ...)
+      local answer, dir = small.ask(program)
+      return (support.run({"heapdiff", "a", "b", "c", ...}, {cwd = dir})), answer
+    end
+    local text = text_of(once)
+    assert.match("\nThat is noise: less than a thousandth of the heap at each path, and no path "
+                 .. "grew in both intervals\n", text, 1, true)
+    assert.match(" _G.once\n", text, 1, true)
+    assert.not_match("Why the first", text, 1, true)
+
+    local both = once .. [[
+      local leak_once, small = leak, {}
+      function leak(n) leak_once(n) for _ = 1, 2 do small[#small + 1] = {} end end
+    ]]
+    local answer
+    text, answer = text_of(both)
+    assert.same({"2 {} <- (upvalue small of function leak @app.lua:5)[*]",
+                 "1 array of number <- _G.once"}, small.groups_of(answer))
+    assert.not_match(" _G.once\n", text, 1, true)
+    assert.match("\nand 1 more group: -n 0 shows all\nNoise: the last group, less than a "
+                 .. "thousandth of the heap, which did not grow in both intervals\n", text, 1, true)
+    assert.match("\nWhy the first of them stays", text, 1, true)
+    assert.match(" _G.once\n", (text_of(both, "-n", "0")), 1, true)
+  end)
 end)

@@ -492,6 +492,81 @@ describe("new objects that stay", function()
     end)
   end
 
+  --  _G.handlers[i] -> f -> upvalue member -> member -.other-> f, of the same class
+  --  _G.orders[i] -> Order -.customer-> {last} -.last-> Order
+  --  _G.batches[i] -> Node -.next-> Node -.next-> Node
+  it("are those at the path of the row, not what these hold of the same class", function()
+    local answer = diff [[
+      handlers, orders, batches = {}, {}, {}
+      local Order, Node = {__name = "Order"}, {__name = "Node"}
+      local function bind(member) return function() return member end end
+      function leak()
+        for _ = 1, 40 do
+          local member = {name = "m"}
+          member.other = bind(member)
+          handlers[#handlers + 1] = bind(member)
+          local last = setmetatable({total = 1}, Order)
+          orders[#orders + 1] = setmetatable({total = 2, customer = {last = last}}, Order)
+          local node
+          for _ = 1, 3 do node = setmetatable({next = node}, Node) end
+          batches[#batches + 1] = node
+        end
+      end
+      leak()
+    ]]
+    local rows = {}
+    for _, group in ipairs(answer.groups) do rows[group.held_by] = group end
+    for _, path in ipairs {"_G.handlers[*]", "_G.orders[*]", "_G.batches[*]"} do
+      assert.same({40, {40, 80, 120}}, {rows[path].objects, rows[path].at}, path)
+    end
+    assert.same({160, 120, 120}, {rows["_G.handlers[*]"].new_objects - 40,
+                                  rows["_G.orders[*]"].new_objects,
+                                  rows["_G.batches[*]"].new_objects})
+  end)
+
+  --  _G.trail[i], _G.trail[i + 1] -> Event -.cause-> Event
+  it("are the records at a path, not what these share of the same class", function()
+    local answer = diff [[
+      trail = {}
+      local Event = {__name = "Event"}
+      function leak()
+        for i = 1, 100 do
+          local cause = setmetatable({buffer = {("x"):rep(200) .. i}}, Event)
+          for _ = 1, 2 do trail[#trail + 1] = setmetatable({cause = cause}, Event) end
+        end
+      end
+    ]]
+    assert.same({"200 Event <- _G.trail[*]"}, groups_of(answer))
+    assert.same({0, 200, 400}, answer.groups[1].at)
+    assert.equal(500, answer.groups[1].new_objects)
+  end)
+
+  --  _G.newest -> Node -.older-> Node -.older-> ...
+  it("are the elements of a list, however long it is", function()
+    local answer = diff [[
+      local Node = {__name = "Node"}
+      function leak() for _ = 1, 60 do newest = setmetatable({older = newest}, Node) end end
+    ]]
+    assert.same({"60 Node <- _G.newest.older*"}, groups_of(answer))
+    assert.equal(60, answer.groups[1].objects)
+  end)
+
+  it("are told with how many of their class their line made, if it made others, too", function()
+    local _, dir = diff [[
+      heap.track()
+      keep, plain = {}, {}
+      function leak()
+        for i = 1, 50 do
+          keep[#keep + 1] = function() return i end
+          plain[#plain + 1] = {1}
+        end
+      end
+    ]]
+    local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.match("; all 100 objects made there stay, 50 of this class\n", text, 1, true)
+    assert.match("; all 50 objects made there stay\n", text, 1, true)
+  end)
+
   it("are found by the marks of one snapshot", function()
     local program = [[
       keep = {}
