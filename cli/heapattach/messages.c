@@ -35,7 +35,7 @@ static void print_stillness(const subject *s, const lh_outside_result *result) {
   if (signal != NULL)
     printf("; ended by SIG%s", signal);
   else if (result->stillness == LH_STILL_IDLE)
-    printf("; not stopped: it was idle");
+    printf("; not stopped: it was waiting in a system call");
   else if (!s->info.is_core)
     printf("; stopped for %s", pause_text(result->stopped_ns).text);
   putchar('\n');
@@ -97,8 +97,8 @@ static void print_doubts(const subject *s, const shot *taken) {
         "garbage here, or was freed before");
   if (done->possibly_newer > 0) {
     char *after = cli_escape(taken->after_path);
-    printf("Of the objects called older than %s at most %s may be newer\n", after,
-           lh_count_text(done->possibly_newer).text);
+    printf("At most %s of the objects that count as older than %s may be newer\n",
+           lh_count_text(done->possibly_newer).text, after);
     lh_free(after);
   }
 }

@@ -96,7 +96,7 @@ describe("heapattach", function()
   -- What depends on Lua's libraries and on the moment.
   local function masked(line)
     return (line:gsub("[%d,]+ objects, [%d.]+ KB of", "N objects of"):gsub("Lua 5%.4%.?%d*", "Lua")
-      :gsub("stopped for [%d.]+ ms", "not stopped: it was idle"))
+      :gsub("stopped for [%d.]+ ms", "not stopped: it was waiting in a system call"))
   end
 
   it("finds the leak of a server that knows nothing of it, as the front page shows", function()

@@ -75,7 +75,7 @@ Another one, to compare with it: heapattach --after new/x -o new/y 4711
     assert.matches(", %+%d+ objects and %+[%d.]+ KB since a, garbage included; " ..
                    "stopped for 0%.7 ms\n", out)
     assert.equal([[
-Of the objects called older than a at most 8 may be newer
+At most 8 of the objects that count as older than a may be newer
 What appeared and what went: heapdiff a b2
 Another one, to compare with it: heapattach --after b2 -o b3 4711
 ]], out:match("\n(.*)"))
@@ -90,7 +90,7 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
     local function tells(line, more)
       assert.matches("\n" .. line .. "\n", answer(one, {"-o", "x", "4711"}, more), 1, true)
     end
-    assert.matches("; not stopped: it was idle\n",
+    assert.matches("; not stopped: it was waiting in a system call\n",
                    answer(one, {"-o", "x", "4711"}, {"still idle 0"}))
     assert.matches("; stopped for less than 0.1 ms\n",
                    answer(one, {"-o", "x", "4711"}, {"still fork 40000"}))
@@ -459,7 +459,7 @@ describe("a series of heapattach", function()
     for i = 1, 2 do
       assert.equal(("DIR/%s: N objects, N KB, 0 objects and 0 B since DIR/%s, garbage included" ..
                     "; stopped for 0.7 ms"):format(file(i + 1), file(i)), list[2 * i])
-      assert.equal(("Of the objects called older than DIR/%s at most 2 may be newer")
+      assert.equal(("At most 2 of the objects that count as older than DIR/%s may be newer")
                    :format(file(i)), list[2 * i + 1])
     end
     assert.equal(("What was made between the first two and stays: heapdiff DIR/%s DIR/%s DIR/%s")
