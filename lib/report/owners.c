@@ -156,10 +156,31 @@ static bool number_chosen(owners_result *f, size_t limit) {
   return made;
 }
 
-/* The part with the biggest change; if it is a shared part, the biggest inside it. */
+/* The part directly below `part` that makes at least half of its change; 0: none. */
+static size_t main_part_below(const owners_result *f, size_t part) {
+  const uint64_t *bytes = f->parts[part].bytes;
+  for (size_t i = f->first[part]; i < f->first[part + 1]; i++) {
+    const lh_part *below = &f->parts[f->order[i]];
+    bool is_along = (below->bytes[1] > below->bytes[0]) == (bytes[1] > bytes[0]);
+    if (is_along && change_of(below) >= change_of(&f->parts[part]) / 2) return f->order[i];
+  }
+  return 0;
+}
+
+/* The part with the biggest change. A thread tells little, so its variable is told instead if that
+** has at least half of the change; a shared part tells nothing: the biggest inside it. */
 static const lh_part *greatest_part(const owners_result *f) {
   size_t part = f->order[0];
-  if (f->parts[part].shared && f->first[part] < f->first[part + 1]) part = f->order[f->first[part]];
+  while (change_of(&f->parts[part]) > 0) {
+    bool has_parts = f->first[part] < f->first[part + 1];
+    size_t below = 0;
+    if (f->parts[part].type == LH_TYPE_THREAD)
+      below = main_part_below(f, part);
+    else if (f->parts[part].shared && has_parts)
+      below = f->order[f->first[part]];
+    if (below == 0) break;
+    part = below;
+  }
   return &f->parts[part];
 }
 

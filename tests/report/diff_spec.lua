@@ -381,6 +381,51 @@ describe("three snapshots of a heap that grew", function()
     assert.is_true(share > 100)
     assert.near(100, share + rest, 0.5)
   end)
+
+  -- The main chunk holds the program by its variables:
+  --
+  --     main thread -.local jobs-> {} -[1..]-> {id} <-[1..]- {} <-.local mirror- main thread
+  local locals = [[
+    local heap = require "heap"
+    local jobs, log, mirror = {}, {}, {}
+    local function work(n)
+      for i = 1, n do jobs[#jobs + 1] = {id = i} end
+      for i = 1, #mirror do mirror[i] = nil end
+    end
+    for _, name in ipairs {"a", "b", "c"} do
+      log[#log + 1] = name
+      work(500)
+      heap.snapshot(name)
+    end
+  ]]
+
+  local function first_line(text)
+    local _, dir = support.lua(text, {name = "jobs.lua"})
+    return support.run("heapdiff --owners a b c", {cwd = dir}):match "^[^\n]*"
+  end
+
+  it("name the variable with most of the growth, not the thread that has all", function()
+    assert.match("; most by local jobs in main chunk @jobs%.lua of main thread: %+%d",
+                 first_line(locals))
+  end)
+
+  it("name what is in two variables of one thread, too", function()
+    local mirrored = locals:gsub("for i = 1, #mirror do mirror%[i%] = nil end",
+                                 "for i, job in ipairs(jobs) do mirror[i] = job end")
+    assert.match("; most by %(local %w+ in main chunk @jobs%.lua of main thread%)%[%*%], which " ..
+                 "several hold: %+%d", first_line(mirrored))
+  end)
+
+  it("name the thread where its variables tell nothing", function()
+    local deep = [[
+      local heap = require "heap"
+      local function call(n, name)
+        if n == 0 then heap.snapshot(name) else call(n - 1, name) return n end
+      end
+      for i, name in ipairs {"a", "b", "c"} do call(i * 1000, name) end
+    ]]
+    assert.match("; most by main thread: %+%d", first_line(deep))
+  end)
 end)
 
 describe("the bytes of new objects", function()
