@@ -95,6 +95,12 @@ uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id); /* UINT32_MAX: luah
 int lh_find_code_references(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t most,
                             size_t *n, lh_error *error);
 
+/* Finds the code that uses a local variable: the prototype of the function that has the variable,
+** and those of the functions inside it that use it. Stores at most `most`, and returns their
+** number; 0 if the edge, an LH_EDGE_LOCAL, has no name. O(code of these functions). */
+size_t lh_find_local_users(const lh_snapshot *snapshot, const lh_edge *local, lh_id *protos,
+                           size_t most);
+
 /* Is the object a table that lives as long as the program: _G, the registry, package.loaded, a
 ** module in it? Nobody removes these to free memory. Needs lh_classify. */
 bool lh_is_permanent(const lh_snapshot *snapshot, lh_id id);

@@ -107,12 +107,19 @@ static lh_independent find_independent(cli *c, const subject *s) {
   return found;
 }
 
-static char *independent_text(cli *c, const subject *s, const lh_independent *found) {
-  bool is_below = found->from != LH_ROOT && found->n > 1;
-  char *from = is_below ? cli_held_by(c, s->snapshot, found->from) : NULL;
-  char *text = cli_format("%s%s independent path%s%s%s", lh_count_text(found->n).text,
-                          found->is_limited ? " or more" : "", found->n == 1 ? "" : "s",
-                          is_below ? " below " : "", is_below ? from : "");
+/* "2 independent paths"; if one was printed before, "1 other path". */
+static char *counted_paths_text(const lh_independent *found, bool others) {
+  size_t n = found->n - others;
+  return cli_format("%s%s %s path%s", found->is_limited ? "at least " : "", lh_count_text(n).text,
+                    others ? "other" : "independent", n == 1 ? "" : "s");
+}
+
+/* " from _G.app"; "" if the paths share no object. Freed by free. */
+static char *common_text(cli *c, const subject *s, const char *before,
+                         const lh_independent *found) {
+  if (found->from == LH_ROOT) return cli_format("%s", "");
+  char *from = cli_held_by(c, s->snapshot, found->from);
+  char *text = cli_format(" %s %s", before, from);
   lh_free(from);
   return text;
 }
@@ -148,6 +155,24 @@ static void print_independent(cli *c, const subject *s, const lh_independent *fo
   cli_table_print(table);
 }
 
+/* Prints why the cut is not enough, and the paths behind the first, unless -k shows some. */
+static void print_not_enough(cli *c, const subject *s, const lh_independent *found,
+                             const char *junction) {
+  bool others = !cli_is_given(c, "paths"), is_below = found->from != LH_ROOT;
+  char *text = counted_paths_text(found, others);
+  char *common = common_text(c, s, junction ? "from" : "below", found);
+  const char *verb = found->n - others == 1 ? "leads" : "lead";
+  if (junction)
+    printf("\nCutting %s path before it reaches %s is not enough: %s %s%s to that object%s\n",
+           others ? "this" : "one", junction, text, verb, common, others ? ":" : "");
+  else
+    printf("\nCutting %s path%s is not enough: %s %s%s to it%s\n", others ? "this" : "one", common,
+           text, verb, is_below ? " from there" : "", others ? ":" : "");
+  if (others) print_independent(c, s, found, 1);
+  free(text);
+  free(common);
+}
+
 typedef struct junction {
   lh_id id;
   lh_independent found; /* the paths to `id`; freed by lh_independent_free */
@@ -164,15 +189,12 @@ static bool find_junction(cli *c, const subject *s, junction *out) {
   return out->found.n > 0;
 }
 
-static void print_junction(cli *c, const subject *s, bool paths) {
+static void print_junction(cli *c, const subject *s) {
   junction j;
   if (!find_junction(c, s, &j)) return;
-  char *at = cli_held_by(c, s->snapshot, j.id), *text = independent_text(c, s, &j.found);
-  printf("\nAbove %s one cut does not free it: that is held by %s%s\n", at, text,
-         paths ? "; the others:" : "");
-  if (paths) print_independent(c, s, &j.found, 1);
+  char *at = cli_held_by(c, s->snapshot, j.id);
+  print_not_enough(c, s, &j.found, at);
   lh_free(at);
-  free(text);
   lh_independent_free(&j.found);
 }
 
@@ -223,18 +245,6 @@ static void json_independent(cli *c, lh_json *w, const subject *s, const lh_inde
 
 /* ==== Paths ========================================================================== */
 
-static void print_others(cli *c, const subject *s, const lh_independent *found) {
-  if (found->n < 2) {
-    print_junction(c, s, !cli_is_given(c, "paths"));
-    return;
-  }
-  char *text = independent_text(c, s, found);
-  printf("\nHeld by %s, so one cut does not free it%s\n", text,
-         cli_is_given(c, "paths") ? "" : "; the others:");
-  if (!cli_is_given(c, "paths")) print_independent(c, s, found, 1);
-  free(text);
-}
-
 static void print_found_paths(cli *c, const request *r, const subject *s, const lh_path *paths,
                               size_t n_paths, const lh_independent *found) {
   for (size_t i = 0; i < n_paths; i++) {
@@ -251,7 +261,10 @@ static void print_found_paths(cli *c, const request *r, const subject *s, const 
   }
   if (n_paths < r->n_paths)
     printf("\nNothing else refers to it, but what does may itself be held in several ways.\n");
-  print_others(c, s, found);
+  if (found->n > 1)
+    print_not_enough(c, s, found, NULL);
+  else
+    print_junction(c, s);
 }
 
 static void json_path(lh_json *w, const subject *s, const lh_path *path) {
@@ -325,14 +338,15 @@ static void choose_subject(const request *r, subject *s) {
 
 static void print_what_holds(cli *c, const subject *s) {
   lh_independent found = find_independent(c, s);
-  char *text = independent_text(c, s, &found);
+  char *text = counted_paths_text(&found, false), *from = common_text(c, s, "from", &found);
   if (found.n == 1)
     printf("\none path still holds it:\n");
   else
-    printf("\n%s still hold it:\n", text);
+    printf("\n%s still lead%s to it:\n", text, from);
   print_independent(c, s, &found, 0);
-  if (found.n == 1) print_junction(c, s, true);
+  if (found.n == 1) print_junction(c, s);
   free(text);
+  free(from);
   lh_independent_free(&found);
 }
 

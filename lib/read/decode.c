@@ -22,16 +22,15 @@ void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {
   memcpy(it->state, &c, sizeof c);
 }
 
-/* NULL: the closure's prototype has no upvalue names. */
-static const lh_upvalue_names *names_of_upvalues(const lh_snapshot *s, lh_id closure) {
-  lh_id proto = lh_proto_of(s, closure);
+/* NULL: the prototype has no upvalue names. */
+static const lh_upvalue_names *names_of_upvalues(const lh_snapshot *s, lh_id proto) {
   size_t at, n = s->n_upvalue_names;
   LH_LOWER_BOUND(at, n, s->upvalue_names[at].proto < proto);
   return at < n && s->upvalue_names[at].proto == proto ? &s->upvalue_names[at] : NULL;
 }
 
 bool lh_read_upvalue_label(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
-  const lh_upvalue_names *names = names_of_upvalues(s, edge->source);
+  const lh_upvalue_names *names = names_of_upvalues(s, lh_proto_of(s, edge->source));
   uint32_t first = s->first_edge[edge->source], last = s->first_edge[edge->source + 1] - 1;
   if (!names || names->n != last - first || lh_label_kind(s->label[last]) != LH_EDGE_UPVALUE)
     return false;
@@ -43,9 +42,17 @@ bool lh_read_upvalue_label(const lh_snapshot *s, uint32_t e, lh_edge *edge) {
 /* An upvalue's number is its place behind the prototype. Only the last upvalues can be missing,
 ** while the closure is being made. */
 lh_id lh_name_of_upvalue(const lh_snapshot *s, lh_id closure, uint32_t e) {
-  const lh_upvalue_names *names = names_of_upvalues(s, closure);
+  const lh_upvalue_names *names = names_of_upvalues(s, lh_proto_of(s, closure));
   uint32_t ordinal = e - s->first_edge[closure];
   return names && ordinal <= names->n ? s->names[names->first + ordinal - 1] : LH_NO_OBJECT;
+}
+
+bool lh_has_upvalue_named(const lh_snapshot *s, lh_id proto, lh_id name) {
+  enum { MOST_UPVALUES = 255 };
+  const lh_upvalue_names *names = names_of_upvalues(s, proto);
+  for (size_t i = 0; names && i < names->n && i < MOST_UPVALUES; i++)
+    if (s->names[names->first + i] == name) return true;
+  return false;
 }
 
 /* A key that is an object is an edge itself, just before the value. */

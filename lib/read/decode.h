@@ -51,6 +51,9 @@ bool lh_recorded_next(lh_edges *iterator, lh_edge *edge);
 lh_id lh_proto_of(const lh_snapshot *snapshot, lh_id closure);
 lh_id lh_name_of_upvalue(const lh_snapshot *snapshot, lh_id closure, uint32_t e);
 
+/* Does a prototype have an upvalue with this name, a string? O(1): Lua has at most 255 upvalues. */
+bool lh_has_upvalue_named(const lh_snapshot *snapshot, lh_id proto, lh_id name);
+
 /* Sets number and name of the edge `e` to an upvalue. O(1). False: some upvalues are missing. */
 bool lh_read_upvalue_label(const lh_snapshot *snapshot, uint32_t e, lh_edge *edge);
 

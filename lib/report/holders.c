@@ -133,12 +133,16 @@ static const lh_table independent_answer =
                         "those that hold that", LH_ONLY_WHERE(has_junction)));
 #undef ROW
 
-/* 2 independent paths below _G.app */
+/* Of two or more: "2 independent paths lead". */
 static const char *paths_words(lh_report *report, const lh_independent *held) {
-  bool below = held->n > 1 && held->from != LH_ROOT;
-  return lh_words(report, "%s%s independent path%s%s%s", lh_count_text(held->n).text,
-                  held->is_limited ? " or more" : "", held->n == 1 ? "" : "s",
-                  below ? " below " : "", below ? lh_path_words(report, held->from) : "");
+  return lh_words(report, "%s%s independent paths lead", held->is_limited ? "at least " : "",
+                  lh_count_text(held->n).text);
+}
+
+/* " below _G.app"; "" if the paths share no object. */
+static const char *from_words(lh_report *report, const char *before, const lh_independent *held) {
+  if (held->from == LH_ROOT) return "";
+  return lh_words(report, " %s %s", before, lh_path_words(report, held->from));
 }
 
 static void print_independent(lh_printer *t, lh_report *report) {
@@ -146,10 +150,14 @@ static void print_independent(lh_printer *t, lh_report *report) {
   const lh_independent *told = f->held.n < 2 ? &f->junction_held : &f->held;
   if (f->held.n == 0) return;
   if (f->held.n >= 2)
-    lh_say(t, LH_BOLD, "Held by %s, so one cut does not free it:", paths_words(report, &f->held));
+    lh_say(t, LH_BOLD,
+           "One cut%s is not enough: %s%s to it:", from_words(report, "below", &f->held),
+           paths_words(report, &f->held), f->held.from == LH_ROOT ? "" : " from there");
   else if (has_junction(f))
-    lh_say(t, LH_BOLD, "Held by one path. Above %s one cut does not free it: that is held by %s:",
-           lh_path_words(report, f->junction), paths_words(report, &f->junction_held));
+    lh_say(t, LH_BOLD,
+           "Held by one path. Cutting it before it reaches %s is not enough: %s%s to that object:",
+           lh_path_words(report, f->junction), paths_words(report, &f->junction_held),
+           from_words(report, "from", &f->junction_held));
   else
     lh_say(t, LH_BOLD, "Held by one path: each cut of it frees it");
   if (told->n > 0) lh_print_rows(t, report, &path_table, told->paths, told->n);

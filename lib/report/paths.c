@@ -8,7 +8,7 @@
 ** The reference to clear is in a collection the last step with a varying key:
 ** _G.bus.listeners.tick[17] of _G.bus.listeners.tick[17].fn. Else it is the last reference. The
 ** code that may clear it is the functions that name the field. If too many name it, as with "data",
-** the field around it is tried.
+** the field around it is tried, and in the end the local variable: the functions that use that one.
 */
 #include "name/place_steps.h"
 #include "report/report.h"
@@ -23,6 +23,11 @@ typedef struct where_to_cut {
   lh_id functions[MOST_FUNCTIONS];
   size_t n_functions; /* all of them, also beyond the array */
 } where_to_cut;
+
+static bool is_upvalue_with_content(const lh_path *path, size_t i) {
+  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
+         path->steps[i + 1].kind == LH_EDGE_CONTENT;
+}
 
 static bool is_clearable(lh_edge_kind kind) {
   return kind == LH_EDGE_VALUE || kind == LH_EDGE_KEY || kind == LH_EDGE_UPVALUE ||
@@ -55,12 +60,22 @@ static int find_name(lh_snapshot *snapshot, const lh_edge *edge, where_to_cut *o
   return code;
 }
 
-/* Towards the root; stops at modules, functions and stacks, whose names say enough. */
+static void find_variable(const lh_snapshot *snapshot, const lh_edge *local, where_to_cut *out) {
+  lh_id functions[COMMON + 1];
+  out->n_functions = lh_find_local_users(snapshot, local, functions, COMMON + 1);
+  if (out->n_functions == 0 || out->n_functions > COMMON) return;
+  for (size_t i = 0; i < out->n_functions && i < MOST_FUNCTIONS; i++)
+    out->functions[i] = functions[i];
+  out->name = local->name;
+}
+
+/* Towards the root; stops at modules and functions, whose names say enough, and at locals. */
 static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, where_to_cut *out,
                      lh_error *error) {
   int code = LH_OK;
   for (; n > 0 && code == LH_OK && out->name == LH_NO_OBJECT; n--) {
     const lh_edge *edge = &path->steps[n - 1];
+    if (edge->kind == LH_EDGE_LOCAL) find_variable(snapshot, edge, out);
     if (edge->kind != LH_EDGE_VALUE || lh_is_permanent(snapshot, edge->target)) break;
     code = find_name(snapshot, edge, out, error);
   }
@@ -92,29 +107,41 @@ static const char *naming_text(lh_report *report, lh_id function) {
   return is_proto && strlen(name) >= sizeof proto - 1 ? name + sizeof proto - 1 : name;
 }
 
+/* What holds the reference `n` of the path; of a long text without the steps in the middle:
+** "_G.accounts ... 5 more steps ... .lines". A name is never cut. */
+static const char *holder_words(lh_report *report, const lh_path *path, size_t n) {
+  lh_path above = {n - 1, path->steps};
+  const char *text = lh_kept(report, lh_path_text(report->snapshot, &above, false));
+  size_t last = n - 2, first = last;
+  while (first > 0 && path->steps[first - 1].kind == LH_EDGE_VALUE) first--;
+  if (strlen(text) <= LONG_TEXT || path->steps[last].kind != LH_EDGE_VALUE || last < first + 2)
+    return text;
+  above.n_steps = first + 1;
+  return lh_words(report, "%s ... %s ... %s",
+                  lh_kept(report, lh_path_text(report->snapshot, &above, false)),
+                  lh_count_of(last - first - 1, "more step", "more steps").text,
+                  lh_kept(report, lh_edge_text(report->snapshot, &path->steps[last])));
+}
+
 /* "the entry of _G.pages whose key begins "https://..."": for a key that has no room in a path. */
 static const char *long_key_words(lh_report *report, const lh_path *path, size_t n) {
   const lh_edge *edge = &path->steps[n - 1];
-  const lh_path above = {n - 1, path->steps};
   bool has_long_key = edge->kind == LH_EDGE_VALUE && edge->key.kind == LH_VALUE_OBJECT &&
                       lh_type_of(report->snapshot, edge->key.as.object) == LH_TYPE_STRING;
   if (!has_long_key) return NULL;
-  const char *holder = lh_kept(report, lh_path_text(report->snapshot, &above, false));
-  if (strlen(holder) > LONG_TEXT) return NULL;
-  return lh_words(report, "the entry of %s whose key begins %s", holder,
+  return lh_words(report, "the entry of %s whose key begins %s", holder_words(report, path, n),
                   lh_kept(report, lh_string_text(report->snapshot, edge->key.as.object, 40)));
 }
 
-/* The path up to the cut; of a long path only its last reference, shortened. */
+/* The path up to the cut; if that is long, its last reference and what holds that. */
 static const char *reference_words(lh_report *report, const lh_path *path, size_t n) {
   const lh_path above = {n, path->steps};
   const char *text = lh_kept(report, lh_path_text(report->snapshot, &above, false));
-  if (strlen(text) > LONG_TEXT)
-    text = lh_kept(report, lh_edge_text(report->snapshot, &path->steps[n - 1]));
   if (strlen(text) <= LONG_TEXT) return text;
-  const char *by_key = long_key_words(report, path, n);
-  if (by_key) return by_key;
-  return lh_words(report, "%.*s...", (int)lh_text_cut(text, LONG_TEXT), text);
+  if (is_upvalue_with_content(path, n - 2)) n--;
+  const char *last = lh_kept(report, lh_edge_text(report->snapshot, &path->steps[n - 1]));
+  const char *by_key = strlen(last) > LONG_TEXT ? long_key_words(report, path, n) : NULL;
+  return by_key ?: lh_words(report, "%s of %s", last, holder_words(report, path, n));
 }
 
 static void print_code(lh_printer *t, lh_report *report, const where_to_cut *where) {
@@ -138,11 +165,6 @@ static void print_where_to_cut(lh_printer *t, lh_report *report, const lh_path *
 }
 
 /* ==== Steps ========================================================================== */
-
-static bool is_upvalue_with_content(const lh_path *path, size_t i) {
-  return i + 1 < path->n_steps && path->steps[i].kind == LH_EDGE_UPVALUE &&
-         path->steps[i + 1].kind == LH_EDGE_CONTENT;
-}
 
 size_t lh_readable_steps(const lh_path *path, lh_step steps[LH_MOST_STEPS]) {
   size_t n = path->n_steps, half = LH_LONG_PATH / 2, end = 0, told = 0;
@@ -343,7 +365,8 @@ static const lh_table path_table = LH_TABLE_OF(
     LH_INLINE_ROWS("steps", steps, n, &step_table, "of a long path both ends"),
     LH_COMPUTED("clear", NULL, LH_COLUMN_TEXT, cut_of, "what to clear for the path to go",
                 LH_WHERE(has_cut)),
-    LH_STRING("name", cut.name, "the field that this is in, as code names it", LH_WHERE(has_name)),
+    LH_STRING("name", cut.name, "the field or variable that this is in, as code names it",
+              LH_WHERE(has_name)),
     LH_COMPUTED("functions", NULL, LH_COLUMN_TEXTS, functions_of, "some that name it",
                 LH_WHERE(has_name)),
     LH_COUNT("total_functions", NULL, cut.n_functions, "how many do", LH_WHERE(has_name)));

@@ -67,7 +67,7 @@ describe("independent paths", function()
 
   it("are one where one cut frees the object", function()
     assert.same({"_G.once.x"}, (held_by "ONCE"))
-    assert.not_match("independent", (run("c", address.ONCE)))
+    assert.not_match("not enough", (run("c", address.ONCE)))
   end)
 
   it("are told with where they part", function()
@@ -77,8 +77,8 @@ describe("independent paths", function()
     assert.equal("{a, b}", below)
     local out = run("c", address.TWICE)
     local first, second = out:match(
-      "is kept alive by: (%S+)\n\nreference .-\n\nHeld by 2 independent paths below _G%.app, " ..
-      "so one cut does not free it; the others:\n\nsteps  path\n +4  (%S+)\n$")
+      "is kept alive by: (%S+)\n\nreference .-\n\nCutting this path below _G%.app is not " ..
+      "enough: 1 other path leads from there to it:\n\nsteps  path\n +4  (%S+)\n$")
     assert.is_true(first == paths[1] and second == paths[2] or
                    first == paths[2] and second == paths[1], out)
   end)
@@ -99,7 +99,8 @@ describe("independent paths", function()
     assert.equal(5, #paths)
     assert.equal("array of {x}", below)
     assert.is_true(or_more)
-    assert.match("Held by 5 or more independent paths below _G.many, so", (run("c", address.MANY)))
+    assert.match("\nCutting this path below _G%.many is not enough: at least 4 other paths lead " ..
+                 "from there to it:\n", (run("c", address.MANY)))
   end)
 
   it("are all drawn, and only counted with -k", function()
@@ -107,7 +108,8 @@ describe("independent paths", function()
     assert.match('label=" *%.a"', dot)
     assert.match('label=" *%.b"', dot)
     local out = run("-k", "1", "c", address.TWICE)
-    assert.match("Held by 2 independent paths below _G.app, so one cut does not free it\n$", out)
+    assert.match("\nCutting one path below _G%.app is not enough: 2 independent paths lead from " ..
+                 "there to it\n$", out)
   end)
 end)
 
@@ -145,8 +147,8 @@ describe("paths that share their end", function()
   it("are told from their roots, with where they come together", function()
     local out = told("c", "{buf, id}")
     assert.match("by: upvalue c of function @two.lua:7 %(through _G.handlers.h50%)\n", out)
-    assert.match("\nAbove upvalue c of function @two.lua:7 one cut does not free it: that is held "
-                 .. "by 2 independent paths; the others:\n\nsteps  path\n +4  upvalue "
+    assert.match("\nCutting this path before it reaches upvalue c of function @two.lua:7 is not "
+                 .. "enough: 1 other path leads to that object:\n\nsteps  path\n +4  upvalue "
                  .. "c of function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)"
                  .. "%[50%]%)\n", out)
   end)
@@ -179,7 +181,11 @@ describe("paths that share their end", function()
     assert.equal("_G.app.bus", paths[1])
     assert.match("^local bus in main chunk", paths[2])
     assert.match("listeners%[50%]$", found.through[1])
-    assert.match("Above local bus in main [^\n]+ one cut does not free it", told("c", "{name}"))
+    local sentence = "\nCutting %s path before it reaches local bus in main [^\n]+ is not enough: "
+    assert.match(sentence:format "this" .. "1 other path leads to that object:\n",
+                 told("c", "{name}"))
+    assert.match(sentence:format "one" .. "2 independent paths lead to that object\n$",
+                 told("-k", "2", "c", "{name}"))
   end)
 
   -- Who uses a module has it in a variable, and all of them would have to let it go.
@@ -191,7 +197,7 @@ describe("paths that share their end", function()
       require "heap".snapshot "c"
     ]], {name = "module.lua"})
     local out = support.answer({"heappath", "--format", "text", "c", "{id}"}, at)
-    assert.no.match("one cut does not free it", out)
+    assert.no.match("not enough", out)
     local answer = json.decode((support.run({"heappath", "--json", "c", "{id}"}, {cwd = at})))
     assert.equal(json.null, answer.independent.junction)
   end)
@@ -319,6 +325,8 @@ describe("--cut", function()
                  "one path still holds it:\n\nsteps  path\n    4  _G.app.b.y\n", out)
     assert.equal("", err)
     assert.equal(0, code)
+    out = run("--cut", "_G.many[1].x", "c", address.MANY)
+    assert.match("\n\nat least 5 independent paths still lead from _G%.many to it:\n\nsteps ", out)
     out = run("--cut", "_G.names.p", "--cut", "_G.names.q", "c", address.SAME)
     assert.match("^making both cuts frees [%d.]+ K?B, %d objects?, with them {} 0x\n$", out)
   end)

@@ -155,8 +155,11 @@ static void what_holds_it_is_told(void **state) {
   has("paths", bus, "Bus * is kept alive by: _G.app.bus\n|.app");
   two.limit = 2;
   has("paths", two, "and by: ");
-  has("independent", bus, "Held by 4 independent paths below _G.app|_G.app.list[1]");
-  has("independent", about("_G.held.inside"), "Held by 2 independent paths below _G, so one cut");
+  has("independent", bus,
+      "One cut below _G.app is not enough: 4 independent paths lead from there to it:|"
+      "_G.app.list[1]");
+  has("independent", about("_G.held.inside"),
+      "One cut below _G is not enough: 2 independent paths lead from there to it:");
   has("independent", about("_G.app"), "Held by one path: each cut of it frees it");
 }
 

@@ -33,6 +33,14 @@ describe("where to cut a path", function()
       for i = 1, 20 do pages[("https://example.org/"):rep(10) .. i] = {page = i} end
       shared = {owner = {big = ("x"):rep(5000)}}
       also = {shared.owner}
+      one_long_name_of_a_table = {and_a_field_with_a_long_name = {of_a_table_with_some = {
+        the_last_field_of_all_fields_here = {middle = {tail = {}}},
+        pages = {[("https://example.org/"):rep(10)] = {text = 1}},
+      }}}
+      local x = {}
+      local function answer() return function() return x[1] end end
+      function other() local x = {} return function() return x end end
+      x[1], x[2] = {client = 1}, {client = 2}
       require "heap".snapshot "c"
     ]], {name = "shop.lua"}))
   end)
@@ -71,6 +79,24 @@ describe("where to cut a path", function()
   it("is told by the beginning of a key that has no room", function()
     assert.matches('\nTo cut this path, clear the entry of _G.pages whose key begins ' ..
                    '"https://example.org/https://example.org/...', told "{page}", 1, true)
+  end)
+
+  it("has its holder, too, where the whole path has no room", function()
+    local cut = "\nTo cut this path, clear "
+    local holder = "_G.one_long_name_of_a_table.and_a_field_with_a_long_name.of_a_table_with_some"
+    assert.matches(cut .. ".the_last_field_of_all_fields_here of " .. holder .. "\n",
+                   told(holder .. ".the_last_field_of_all_fields_here"), 1, true)
+    assert.matches(cut .. ".tail of _G.one_long_name_of_a_table ... 3 more steps ... .middle\n",
+                   told(holder .. ".the_last_field_of_all_fields_here.middle.tail"), 1, true)
+    assert.matches(cut .. "the entry of " .. holder .. '.pages whose key begins "https',
+                   told "{text}", 1, true)
+  end)
+
+  it("of a local variable has the functions that use that one, and no others", function()
+    local out = told "{client}"
+    assert.match("\nTo cut this path, clear %(local x in main chunk @shop.lua[^\n]*%)%[%d+%]\n" ..
+                 '    Code that names "x": main chunk @shop.lua, answer @shop.lua:%d+, ' ..
+                 "@shop.lua:%d+\n", out)
   end)
 
   it("is not told of what stays for good, nor at the end of a long path", function()
