@@ -294,19 +294,24 @@ typedef enum lh_keying {
 } lh_keying;
 
 /* Tables at one path with many elements of one class, or linked objects of one class. The fields
-** from `elements` on, and the prospect, are about `id`. */
+** from `elements` on are about `id`. The prospect is of all tables. */
 typedef struct lh_growing {
   bool is_list; /* linked objects, not tables */
   lh_prospect prospect;
   const char *held_by; /* folded path */
   uint64_t tables;     /* tables at the path; or lists */
   uint64_t tables_filled_once;
-  uint64_t entries;       /* in all of the tables */
-  uint64_t alike_entries; /* the entries that are alike */
-  uint64_t bytes;         /* of all tables, with what elements and keys retain, shared or not; no
+  uint64_t entries;        /* in all of the tables */
+  uint64_t alike_entries;  /* the entries that are alike */
+  uint64_t bytes;          /* of all tables, with what elements and keys retain, shared or not; no
                              byte twice. For _G and the like, only of the alike elements. Of a
                              bounded table without the chains that grow in it */
-  lh_id id; /* the biggest one with the best prospect; of linked objects the nearest to the root */
+  uint64_t ages[LH_SPANS]; /* aged elements of all tables by span of the history */
+  lh_id oldest_holder;     /* of the holders of all tables */
+  bool has_young_holder;   /* lh_holder_is_too_young */
+  lh_id id; /* the biggest one with the best prospect; of linked objects the one nearest to the root
+               that no table has as its element */
+  lh_id holder; /* id; of linked objects what holds the nearest one */
   uint64_t elements;
   const char *element; /* class or type of most elements, as in lh_value_class */
   lh_type type;        /* LH_TYPE_ROOT: the elements are no objects */
@@ -319,7 +324,6 @@ typedef struct lh_growing {
   lh_id example_key;         /* of string keys, or LH_NO_OBJECT */
   bool exact;                /* the array part has no free slot, as a constructor makes it */
   uint64_t aged;             /* elements that are objects, which have an age */
-  uint64_t ages[LH_SPANS];   /* aged elements by span of the history */
   uint64_t since_first_mark; /* aged elements younger than the first mark */
   uint32_t epochs;           /* number of different epochs of the elements */
   uint32_t oldest_epoch, youngest_epoch; /* less than lh_mark_count */

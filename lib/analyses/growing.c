@@ -128,9 +128,14 @@ static bool is_lookup(const lh_growing *g) {
   return g->aged == 0 && dense && (g->elements & (g->elements - 1)) == 0;
 }
 
+static lh_prospect prospect_by_ages(const lh_ages *a, const lh_growing *g) {
+  if (g->aged == 0) return LH_MAY_GROW;
+  return lh_prospect_of_place(a->snapshot, a->history, g->ages, g->oldest_holder,
+                              g->type == LH_TYPE_STRING, &(lh_bound){0});
+}
+
 static lh_prospect prospect_of(const lh_ages *a, const lh_growing *g) {
   const lh_snapshot *snapshot = a->snapshot;
-  lh_id holder = g->is_list ? lh_naming_parent(snapshot, g->id) : g->id;
   const lh_filling filling = {.elements = g->alike,
                               .aged = g->aged,
                               .by_marks = a->history->by_marks,
@@ -140,9 +145,7 @@ static lh_prospect prospect_of(const lh_ages *a, const lh_growing *g) {
                               .younger = g->younger,
                               .bytes = g->bytes};
   if (g->exact || is_lookup(g) || lh_was_filled_once(snapshot, &filling)) return LH_FILLED_ONCE;
-  if (g->aged == 0) return LH_MAY_GROW;
-  return lh_prospect_of_place(snapshot, a->history, g->ages, holder, g->type == LH_TYPE_STRING,
-                              &(lh_bound){0});
+  return prospect_by_ages(a, g);
 }
 
 /* ==== Bytes ========================================================================== */
@@ -202,6 +205,7 @@ bool lh_add_growing(lh_grower *grower, const lh_growing *g) {
   lh_top *tops = grower->tops + grower->first_top;
   size_t n = grower->n_tops - grower->first_top;
   *added = *g;
+  added->oldest_holder = g->holder;
   added->bytes = slot_bytes(grower->snapshot, g);
   n = add_up_tops(grower, tops, n, &added->bytes);
   for (size_t i = 0; i < n; i++) tops[i].of = (uint32_t)grower->n;
@@ -220,8 +224,8 @@ static uint32_t find_row(grouping *f, const lh_growing *g) {
 }
 
 /* The row describes the biggest candidate with the best prospect: tables that were filled once do
-** not hide one that grows. */
-static void merge_growing(lh_growing *row, const lh_growing *g) {
+** not hide one that grows. The ages are of all candidates. */
+static void merge_growing(const lh_snapshot *snapshot, lh_growing *row, const lh_growing *g) {
   bool first = g->prospect == row->prospect ? g->bytes > row->bytes : g->prospect > row->prospect;
   lh_growing both = first ? *g : *row;
   both.held_by = row->held_by;
@@ -230,6 +234,9 @@ static void merge_growing(lh_growing *row, const lh_growing *g) {
   both.tables_filled_once = row->tables_filled_once + g->tables_filled_once;
   both.entries = row->entries + g->entries;
   both.alike_entries = row->alike_entries + g->alike_entries;
+  for (int i = 0; i < LH_SPANS; i++) both.ages[i] = row->ages[i] + g->ages[i];
+  bool is_older = lh_epoch(snapshot, g->oldest_holder) < lh_epoch(snapshot, row->oldest_holder);
+  both.oldest_holder = is_older ? g->oldest_holder : row->oldest_holder;
   *row = both;
 }
 
@@ -263,7 +270,7 @@ static bool make_growing_rows(grouping *f, lh_growings *out) {
       g.folded_at = lh_folded_place(f->places.folds, g.id);
       out->list[out->n++] = g; /* list has room for one row for each candidate */
     } else {
-      merge_growing(&out->list[row], &g);
+      merge_growing(f->grower->snapshot, &out->list[row], &g);
     }
     bytes[row] += slot_bytes(f->grower->snapshot, &f->grower->found[i]);
   }
@@ -298,12 +305,19 @@ static bool find_same(lh_growings *out) {
   return ok;
 }
 
-/* In a row of several tables the bound is about the table `id`. */
-static bool find_bound(const grouping *f, lh_growing *row) {
+/* A row of several tables is judged by the ages of all. Its bound is about the table `id`: surely
+** none of all tables. */
+static bool judge_row(const grouping *f, lh_growing *row) {
   lh_snapshot *snapshot = f->grower->snapshot;
-  lh_id holder = row->is_list ? lh_naming_parent(snapshot, row->id) : row->id;
-  if (lh_find_bound(snapshot, holder, row->alike, &row->bound, NULL) != LH_OK) return false;
+  if (lh_find_bound(snapshot, row->holder, row->alike, &row->bound, NULL) != LH_OK) return false;
+  if (row->tables > 1) {
+    row->bound.is_sure = false;
+    if (row->prospect != LH_FILLED_ONCE) row->prospect = prospect_by_ages(&f->grower->ages, row);
+  }
   row->prospect = lh_prospect_within(row->prospect, &row->bound);
+  row->has_young_holder =
+      row->prospect == LH_MAY_GROW &&
+      lh_holder_is_too_young(snapshot, f->grower->ages.history, row->ages, row->oldest_holder);
   return true;
 }
 
@@ -341,7 +355,7 @@ static bool keep_growing(const grouping *f, lh_growings *out) {
   size_t n = drop_small(out->list, out->n, least);
   out->n = 0;
   for (size_t i = 0; i < n; i++)
-    if (!find_bound(f, &out->list[i])) return false;
+    if (!judge_row(f, &out->list[i])) return false;
   if (!take_off_chains(f, out->list, n)) return false;
   n = drop_small(out->list, n, least);
   if (n > 1) qsort(out->list, n, sizeof *out->list, compare_growing);
@@ -445,7 +459,7 @@ static bool add_set(lh_grower *grower, const lh_id *set, const uint8_t *held, co
                     uint32_t n) {
   const lh_snapshot *snapshot = grower->snapshot;
   lh_ages *ages = &grower->ages;
-  lh_id nearest = set[members[0]], oldest = 0;
+  lh_id nearest = set[members[0]], first = LH_NO_OBJECT, oldest = 0;
   const lh_class_entry *class = lh_class_entry_of(snapshot, nearest);
   uint32_t n_elsewhere = 0, n_held = 0;
   bool ok = true;
@@ -453,7 +467,7 @@ static bool add_set(lh_grower *grower, const lh_id *set, const uint8_t *held, co
   lh_growing g = {.is_list = true,
                   .tables = 1,
                   .entries = n,
-                  .id = nearest,
+                  .holder = lh_naming_parent(snapshot, nearest),
                   .elements = n,
                   .element = class->visible.name,
                   .element_class = lh_class_of(snapshot, nearest),
@@ -466,7 +480,11 @@ static bool add_set(lh_grower *grower, const lh_id *set, const uint8_t *held, co
   for (uint32_t i = 0; ok && i < n; i++) {
     lh_id id = members[i], above = snapshot->idom[id];
     bool inner = above != LH_ROOT && set[above] == nearest;
-    n_elsewhere += ages->counted[id] != 0;
+    bool is_elsewhere = ages->counted[id] != 0;
+    n_elsewhere += is_elsewhere;
+    if (!is_elsewhere &&
+        (first == LH_NO_OBJECT || snapshot->distance[id] < snapshot->distance[first]))
+      first = id;
     n_held += held[id] || inner;
     if (id > oldest && lh_list_of(snapshot, id) == LH_LIST_ALLGC) oldest = id;
     lh_age_element(ages, &g, &youth, id, inner);
@@ -475,6 +493,7 @@ static bool add_set(lh_grower *grower, const lh_id *set, const uint8_t *held, co
   lh_ages_end(ages, &g, &youth, oldest);
   if (!ok) return false;
   if (2 * n_elsewhere >= n || !lh_are_most(n_held + 1, n)) return true;
+  g.id = first;
   return lh_add_growing(grower, &g);
 }
 

@@ -506,6 +506,7 @@ static bool look_at_table(counting *f, lh_id id) {
   lh_growing g = {.tables = 1,
                   .entries = n,
                   .id = id,
+                  .holder = id,
                   .elements = n,
                   .example_key = LH_NO_OBJECT,
                   .weak_keys = c.weak_keys,

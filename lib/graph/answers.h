@@ -44,8 +44,9 @@ typedef enum lh_prospect {
 ** unless they are the older half, nothing is older, and they took a quarter of the younger half's
 ** time. Then all that was made in them is gone; and what would be LH_GROWS is LH_MAY_GROW, since a
 ** ring that lasts for some intervals looks the same.
-** Or the collection has filled up: the older half has four times as many, unlike the whole heap,
-** and some are older than the first mark.
+** Or the collection has filled up: the older half has four times as many, and some are older than
+** the first mark. The whole heap has not four times as many less; not twice, if there are three
+** intervals or more, each with at most two thirds of the objects of the one before.
 **
 ** Limits: the work between two marks is unknown, so a leak is LH_MAY_GROW if the work changed. A
 ** cache that is still filling, or whose elements outlive the history, looks like a leak;
@@ -53,6 +54,11 @@ typedef enum lh_prospect {
 enum { LH_LEAST_AGED = 16 };
 lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
                                 const uint64_t ages[LH_SPANS], lh_id holder);
+
+/* True if they are LH_MAY_GROW, not LH_BOUNDED, because the holder is no older than its objects, or
+** because every program has it. */
+bool lh_holder_is_too_young(const lh_snapshot *snapshot, const lh_history *history,
+                            const uint64_t ages[LH_SPANS], lh_id holder);
 
 /* A number that seems to limit a collection of `count` objects. It has a name like max, limit,
 ** capacity or size, in the holder or one of four tables that hold it. The count is at least half of

@@ -75,10 +75,27 @@ static bool is_more(const half *more, const half *less) {
          more->here * less->seconds >= 4 * less->here * more->seconds;
 }
 
-/* If the whole heap has many more objects in the older half, the program only did less later. */
-static bool has_filled_up(const spread *s) {
+/* Are there three intervals or more, each with at most two thirds of the objects of the one before?
+*/
+static bool falls_off_by_ages(const lh_history *history, const uint64_t *ages) {
+  unsigned n = 0;
+  uint64_t last = 0;
+  for (unsigned i = 1; i < history->n; i++) {
+    if (history->objects[i] == 0) continue;
+    if (n > 0 && 3 * ages[i] > 2 * last) return false;
+    last = ages[i];
+    n++;
+  }
+  return n > 2;
+}
+
+/* If the whole heap has as many more objects in the older half, the program only did less later.
+** Much of the heap may be the collection with its parts: if each interval brought less than the one
+** before, half of the difference tells. */
+static bool has_filled_up(const lh_history *history, const uint64_t *ages, const spread *s) {
+  double times = falls_off_by_ages(history, ages) ? 2 : 4;
   return is_more(&s->older, &s->younger) && s->before > 0 &&
-         s->older.here * s->younger.objects >= 4 * s->younger.here * s->older.objects;
+         s->older.here * s->younger.objects >= times * s->younger.here * s->older.objects;
 }
 
 /* The two halves may differ by two fifths (chance or work), or by the square root of the count. */
@@ -111,17 +128,33 @@ static bool has_turned_over(const lh_history *history, const uint64_t *ages) {
          4 * s.older.seconds >= s.younger.seconds;
 }
 
+static bool is_judged_by_ages(const lh_history *history, const spread *s) {
+  return history->by_marks && s->all >= LH_LEAST_AGED && s->all != s->before;
+}
+
+static lh_prospect judge_ages(const lh_history *history, const uint64_t *ages, const spread *s,
+                              bool may_be_young) {
+  bool has_halves = s->n >= 2;
+  bool turned_over = may_be_young && has_turned_over(history, ages);
+  if (has_halves && is_steady(s)) return turned_over ? LH_MAY_GROW : LH_GROWS;
+  if (turned_over) return LH_BOUNDED;
+  if (has_halves && may_be_young && is_more(&s->younger, &s->older)) return LH_BOUNDED;
+  return has_halves && has_filled_up(history, ages, s) ? LH_BOUNDED : LH_MAY_GROW;
+}
+
 lh_prospect lh_prospect_of_ages(const lh_snapshot *snapshot, const lh_history *history,
                                 const uint64_t ages[LH_SPANS], lh_id holder) {
   spread s = spread_of(history, ages, false);
-  bool has_halves = s.n >= 2;
-  if (!history->by_marks || s.all < LH_LEAST_AGED || s.all == s.before) return LH_MAY_GROW;
-  bool may_be_young = lets_go(snapshot, history, &s, holder);
-  bool turned_over = may_be_young && has_turned_over(history, ages);
-  if (has_halves && is_steady(&s)) return turned_over ? LH_MAY_GROW : LH_GROWS;
-  if (turned_over) return LH_BOUNDED;
-  if (has_halves && may_be_young && is_more(&s.younger, &s.older)) return LH_BOUNDED;
-  return has_halves && has_filled_up(&s) ? LH_BOUNDED : LH_MAY_GROW;
+  if (!is_judged_by_ages(history, &s)) return LH_MAY_GROW;
+  return judge_ages(history, ages, &s, lets_go(snapshot, history, &s, holder));
+}
+
+bool lh_holder_is_too_young(const lh_snapshot *snapshot, const lh_history *history,
+                            const uint64_t ages[LH_SPANS], lh_id holder) {
+  spread s = spread_of(history, ages, false);
+  return is_judged_by_ages(history, &s) && !lets_go(snapshot, history, &s, holder) &&
+         judge_ages(history, ages, &s, false) == LH_MAY_GROW &&
+         judge_ages(history, ages, &s, true) == LH_BOUNDED;
 }
 
 lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound) {

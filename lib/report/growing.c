@@ -33,7 +33,11 @@ static const lh_table growing = LH_TABLE_OF(
     LH_WORD("prospect", NULL, prospect, lh_prospect_name,
             "\"grows\", \"may grow\", \"bounded\" or \"filled once\""),
     LH_TEXT("held_by", NULL, held_by, "a folded path"),
-    LH_OBJECT("object", id, "of several the biggest of those that grow most surely", LH_ADDRESS),
+    LH_OBJECT(
+        "object", id,
+        "of several the biggest of those that grow most surely; of linked objects the nearest one "
+        "that no table has as an element",
+        LH_ADDRESS),
     LH_COUNT("tables", NULL, tables, "at that path"),
     LH_COUNT("tables_filled_once", NULL, tables_filled_once, "how many of these were"),
     LH_COUNT("entries", NULL, entries, "in all of them"),
@@ -214,6 +218,7 @@ static void print_row(lh_printer *t, lh_report *report, size_t i, const size_t *
   print_weak(t, g);
   print_epochs(t, report, g);
   print_order(t, g);
+  if (g->has_young_holder) lh_print_young_holder(t, report->snapshot, g->oldest_holder);
   for (size_t k = next[i]; k < found->n; k = next[k])
     lh_say(t, LH_PLAIN, "    also in %s", found->list[k].held_by);
   lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, g->id);

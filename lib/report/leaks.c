@@ -15,13 +15,7 @@ static bool is_of_collection(const lh_cause *leak) {
   return leak->collection && leak->collection->id == leak->example;
 }
 
-/* A row of several collections knows only the ages in one of them. */
-static bool has_ages(const lh_cause *leak) {
-  return !is_of_collection(leak) || leak->collection->tables < 2;
-}
-
-LH_CELL(ages_of, lh_cause, cell->is_absent = !has_ages(it),
-        cell->as.series.n = ((const lh_causes *)report->answer)->history.n)
+LH_CELL(ages_of, lh_cause, cell->as.series.n = ((const lh_causes *)report->answer)->history.n)
 LH_CELL(keys_of, lh_cause,
         cell->as.text = it->collection ? lh_keying_name(it->collection->keying) : NULL)
 
@@ -42,8 +36,8 @@ static const lh_table leak_table = LH_TABLE_OF(
     LH_COUNT_SERIES("ages", NULL, ages,
                     "how many were allocated before the first mark and in each interval between "
                     "marks (of more than seven in sevenths of them); without marks in eighths of "
-                    "the order of allocation; absent for several collections",
-                    LH_OPTIONAL, .compute = ages_of),
+                    "the order of allocation",
+                    .compute = ages_of),
     LH_NUMBER("limit", bound.limit,
               "a number stored near them, such as max, that seems to cap them",
               LH_WHERE(has_limit)),
@@ -87,9 +81,10 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
   if (where) lh_say(t, LH_PLAIN, "    %s", where);
   if (leak->bound.limit > 0)
     lh_print_bound(t, report->snapshot, &leak->bound);
-  else if (has_ages(leak))
+  else
     lh_print_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
   if (leak->prospect == LH_BOUNDED) return;
+  if (leak->has_young_holder) lh_print_young_holder(t, report->snapshot, leak->holder);
   if (leak->collection) lh_print_keys(t, report, leak->collection);
   lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, leak->example);
 }
@@ -97,10 +92,16 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
 static void print_first(lh_printer *t, lh_report *report, size_t n) {
   const lh_causes *v = report->answer;
   bool any = v->n_certain + v->n_likely > 0;
-  lh_say(t, any ? LH_BOLD : LH_PLAIN, "%s",
-         v->n_certain > 0 ? "What leaks, or is likely to"
-         : any            ? "What may leak: nothing is certain"
-                          : "Nothing looks as if it leaked");
+  if (!any && v->unsure)
+    lh_say(t, LH_BOLD,
+           "%s is %s of the heap: heapdiff a b c (three snapshots) tells whether it grows. Nothing "
+           "else looks as if it leaked",
+           lh_path_words(report, v->unsure->id), lh_share_of_heap(report, v->unsure->bytes).text);
+  else
+    lh_say(t, any ? LH_BOLD : LH_PLAIN, "%s",
+           v->n_certain > 0 ? "What leaks, or is likely to"
+           : any            ? "What may leak: nothing is certain"
+                            : "Nothing looks as if it leaked");
   for (size_t i = 0; i < n; i++) {
     lh_say(t, LH_PLAIN, "%s", "");
     print_leak(t, report, &v->leaks[i]);
@@ -115,7 +116,7 @@ static void print_leaks(lh_printer *t, lh_report *report) {
   size_t n_big = most != 0 && v->n_big > most ? most : v->n_big;
   lh_print_finalized(t, report->snapshot);
   print_first(t, report, n);
-  if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is big (three snapshots tell whether it grows)\n");
+  if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is big (heapdiff a b c tells whether it grows)\n");
   for (size_t i = 0; i < n_big; i++) lh_print_suspect_line(t, report, &v->big[i]);
   lh_print_hidden(t, &lh_suspect_table, v->n_big - n_big);
 }

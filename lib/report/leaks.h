@@ -19,6 +19,8 @@ typedef struct lh_cause {
   uint64_t ages[LH_SPANS];
   uint64_t judged_ages[LH_SPANS]; /* of all of the type there: records get other fields with age */
   lh_id example;                  /* one of the objects, or their table */
+  lh_id holder;                   /* of the example; of the collections' tables the oldest */
+  bool has_young_holder;          /* lh_holder_is_too_young */
   lh_bound bound;
   lh_allocated allocated;
   const lh_growing *collection; /* the table that holds them; NULL: none big enough */
@@ -30,6 +32,7 @@ typedef struct lh_causes {
   size_t n_certain, n_likely; /* rows with LH_GROWS; rows with LH_MAY_GROW */
   lh_suspect *big;            /* suspects that no leak is inside */
   size_t n_big;
+  const lh_suspect *unsure; /* the biggest of them that may have grown; NULL: none */
   lh_history history;
   lh_diff *stayed;      /* sources of the rows, kept alive for them */
   lh_growings growings; /* the rows are the snapshot's */

@@ -49,13 +49,16 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   int code = find_limits(found, snapshot, error);
   for (size_t i = 0; i < found->n_leaks && !code; i++) {
     lh_cause *leak = &found->leaks[i];
-    lh_id holder = lh_nearest_holder(snapshot, leak->example);
     if (is_judged(leak)) continue;
+    lh_id holder = leak->holder = lh_nearest_holder(snapshot, leak->example);
     if (leak->type == LH_TYPE_STRING) /* for a string, search from its holder */
       code = lh_find_bound(snapshot, holder, sum_of_ages(leak->judged_ages), &leak->bound, error);
     if (code) break;
     leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->judged_ages, holder,
                                           leak->type == LH_TYPE_STRING, &leak->bound);
+    leak->has_young_holder =
+        leak->prospect == LH_MAY_GROW &&
+        lh_holder_is_too_young(snapshot, &found->history, leak->judged_ages, holder);
   }
   return code;
 }
@@ -94,6 +97,8 @@ static void add_collection(lh_causes *found, const lh_growing *g) {
                    .objects = g->alike_entries,
                    .bytes = g->bytes,
                    .example = g->id,
+                   .holder = g->oldest_holder,
+                   .has_young_holder = g->has_young_holder,
                    .bound = g->bound,
                    .collection = g};
   memcpy(leak.ages, g->ages, sizeof leak.ages);
@@ -488,6 +493,20 @@ static bool note_path(lh_map *paths, const lh_place_tree *tree, uint32_t at) {
   return true;
 }
 
+/* A string that is older than the first mark, or a collection that was filled once. */
+static bool stays_as_big(const lh_causes *found, const lh_snapshot *snapshot, lh_id id) {
+  if (lh_type_of(snapshot, id) == LH_TYPE_STRING)
+    return found->history.by_marks && lh_epoch(snapshot, id) == 0;
+  for (size_t i = found->growings.n - found->growings.n_filled_once; i < found->growings.n; i++)
+    if (found->growings.list[i].id == id) return true;
+  return false;
+}
+
+static void find_unsure(lh_causes *found, const lh_snapshot *snapshot) {
+  for (size_t i = found->n_big; i-- > 0;)
+    if (!stays_as_big(found, snapshot, found->big[i].id)) found->unsure = &found->big[i];
+}
+
 /* Suspects that are not an example, dominate none, and are on no row's path: another table of the
 ** row's place has its own part of the row. */
 static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
@@ -509,6 +528,7 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
     if (ok && lh_map_get(&paths, at) == LH_NO_NUMBER)
       found->big[found->n_big++] = suspects->list[i];
   }
+  if (ok) find_unsure(found, snapshot);
   lh_map_free(&paths);
   lh_free(told);
   return ok;

@@ -348,6 +348,8 @@ void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound)
 void lh_print_ages(lh_printer *printer, const lh_snapshot *snapshot, const lh_history *history,
                    const uint64_t ages[LH_SPANS]);
 void lh_print_bound(lh_printer *printer, const lh_snapshot *snapshot, const lh_bound *bound);
+/* Why objects as young as those of a ring or a cache may grow all the same. */
+void lh_print_young_holder(lh_printer *printer, const lh_snapshot *snapshot, lh_id holder);
 /* " with their table": a collection's bytes are those of its tables, too. "": a linked list. */
 const char *lh_with_their_tables(const lh_growing *growing);
 void lh_print_keys(lh_printer *printer, lh_report *report, const lh_growing *growing);

@@ -277,6 +277,13 @@ void lh_print_bound(lh_printer *printer, const lh_snapshot *snapshot, const lh_b
          lh_plain_number(bound->limit).text);
 }
 
+void lh_print_young_holder(lh_printer *printer, const lh_snapshot *snapshot, lh_id holder) {
+  lh_say(printer, LH_PLAIN, "    %s",
+         lh_epoch(snapshot, holder) == 0
+             ? "what holds them is in every program: its age says nothing"
+             : "what holds them is no older: it is new, or the program replaces it");
+}
+
 static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history) {
   uint32_t n = lh_mark_count(snapshot), n_parts = history->n - 1;
   return 1 + ((n_parts - 1) * n) / n_parts;
@@ -285,15 +292,18 @@ static uint32_t last_part(const lh_snapshot *snapshot, const lh_history *history
 void lh_print_ages(lh_printer *printer, const lh_snapshot *snapshot, const lh_history *history,
                    const uint64_t ages[LH_SPANS]) {
   unsigned n = history->n;
-  uint64_t between = 0, all = ages[0];
+  uint64_t all = ages[0];
+  lh_text text = {0};
   if (!history->by_marks || n < 3) return;
   for (unsigned i = 1; i < n; i++) all += ages[i];
-  for (unsigned i = 1; i < n - 1; i++) between += ages[i];
   if (all == 0) return;
-  lh_say(printer, LH_PLAIN, "    %s from before %s, %s from then to %s, %s since",
-         lh_count_text(ages[0]).text, lh_epoch_words(printer->report, 1),
-         lh_count_text(between).text, lh_epoch_words(printer->report, last_part(snapshot, history)),
-         lh_count_text(ages[n - 1]).text);
+  lh_text_format(&text, "    %s from before %s, %s", lh_count_text(ages[0]).text,
+                 lh_epoch_words(printer->report, 1), lh_count_text(ages[1]).text);
+  for (unsigned i = 2; i < n - 1; i++) lh_text_format(&text, " + %s", lh_count_text(ages[i]).text);
+  lh_text_format(&text, " from then to %s, %s since",
+                 lh_epoch_words(printer->report, last_part(snapshot, history)),
+                 lh_count_text(ages[n - 1]).text);
+  lh_say_text(printer, LH_PLAIN, &text);
 }
 
 /* The youngest mark at this position; NULL: none. */

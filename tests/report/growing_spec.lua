@@ -219,6 +219,41 @@ describe("heaptop --growing with marks", function()
                    "    one of these, with 200 elements:\n    keys are 1 to 200, ", out)
   end)
 
+  -- One column grows evenly. All together fill up more and more slowly.
+  it("judges tables at one path by the ages of all", function()
+    local dir = take [[
+      grid = {}
+      for x = 1, 20 do grid[x] = {} end
+      local function add(x, n) for _ = 1, n do table.insert(grid[x], session(x)) end end
+      for x = 1, 20 do add(x, 10) end
+      for hour = 1, 4 do
+        heap.mark("hour " .. hour)
+        add(1, 10)
+        for x = 2, 20 do add(x, hour == 1 and 20 or hour == 2 and 6 or 1) end
+      end]]
+    local row = cjson.decode(ask(dir, "--json", "s")).collections[1]
+    local leak = cjson.decode(support.answer({"heaptop", "--leaks", "--json", "s"}, dir)).leaks[1]
+    assert.same({"_G.grid[*]", 20, "_G.grid[*][*]"}, {row.held_by, row.tables, leak.held_by})
+    assert.same({200, 390, 124, 29, 29}, leak.ages)
+    assert.same({"may grow", "may grow"}, {row.prospect, leak.prospect})
+  end)
+
+  -- The limit of each list is in sight, but there are more and more lists.
+  it("does not take the limit of one table for that of all", function()
+    local row = row_of(collections [[
+      users = {}
+      for hour = 0, 4 do
+        if hour > 0 then heap.mark("hour " .. hour) end
+        for _ = 1, 20 do
+          local user = {max = 20, list = {}}
+          for i = 1, 20 do user.list[i] = session(hour) end
+          users[#users + 1] = user
+        end
+        for _, user in ipairs(users) do user.list[hour + 1] = session(hour) end
+      end]], "_G.users[*].list")
+    assert.same({"grows", 100, 20}, {row.prospect, row.tables, row.limit})
+  end)
+
   -- recent[1..64] -> message -> previous -> previous ...: the ring is full, its messages are not.
   it("does not take a chain for the fault of a bounded table that leads to it", function()
     local dir = take [[
@@ -233,8 +268,9 @@ describe("heaptop --growing with marks", function()
         end
       end]]
     local found = cjson.decode(ask(dir, "--json", "s")).collections
-    local chain, ring = row_of(found, "_G.recent[*]"), row_of(found, "_G.recent")
+    local chain, ring = row_of(found, "_G.recent[*].previous"), row_of(found, "_G.recent")
     assert.same({"grows", "bounded"}, {chain.prospect, ring.prospect})
+    assert.is_nil(row_of(found, "_G.recent[*]"))
     assert.is_true(chain.bytes > 300000 and ring.bytes < 5000)
   end)
 

@@ -386,6 +386,89 @@ describe("heaptop --leaks with two tables whose names begin alike", function()
   end)
 end)
 
+describe("heaptop's first line", function()
+  local function first_line(program)
+    local out = ask(take(program, 30, 500, 500), "c")
+    return out:match "^[^\n]*", out
+  end
+
+  it("names what is big and may have grown, and what tells that", function()
+    local line, out = first_line [[
+      trail = ""
+      function serve() trail = trail .. "an order of customer " .. tick .. "\n" end]]
+    assert.matches("^_G%.trail is [%d.]+%% of the heap: heapdiff a b c %(three snapshots%) " ..
+                   "tells whether it grows%. Nothing else looks as if it leaked$", line)
+    assert.matches("\nWhat is big %(heapdiff a b c tells whether it grows%)\n\n" ..
+                   "_G%.trail is big", out)
+  end)
+
+  it("does not name what is older than the first mark", function()
+    local line, out = first_line 'text = ("x"):rep(99999) function serve() end'
+    assert.equal("Nothing looks as if it leaked", line)
+    assert.matches("\n_G%.text is big by itself", out)
+  end)
+
+  it("does not name what was filled once", function()
+    local line, out = first_line [[
+      words = {}
+      for i = 1, 600 do words[i] = {text = ("x"):rep(40) .. i} end
+      function serve() end]]
+    assert.equal("Nothing looks as if it leaked", line)
+    assert.matches("\n_G%.words holds 600 ", out)
+  end)
+end)
+
+-- Something else is from between a and b: the verdict does not depend on the clock then.
+describe("what is all young", function()
+  local young = "%f[\n]\n    0 from before a, 0 from then to b, (%d+) since\n"
+
+  it("may grow if its table is, too: a line says so", function()
+    local out = ask(take [[
+      track = {}
+      function serve()
+        if #track == 120 then track = {} end
+        if tick == 400 then kept = {} end
+        track[#track + 1] = {at = tick, text = "at " .. tick}
+      end]], "--leaks", "c")
+    assert.matches("^What may leak: nothing is certain\n\n_G%.track may grow: %d+ ", out)
+    assert.matches(young .. "    what holds them is no older: it is new, or the program " ..
+                   "replaces it\n", out)
+  end)
+
+  it("is bounded if its table is older", function()
+    local out = ask(take [[
+      track = {}
+      function serve()
+        if tick == 400 then kept = {} end
+        track[tick % 120 + 1] = {at = tick, text = "at " .. tick}
+      end]], "--leaks", "c")
+    assert.matches("\n_G%.track is bounded%? 120 ", out)
+    assert.matches(young, out)
+    assert.is_nil(out:find("no older", 1, true))
+  end)
+
+  it("is told interval by interval", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      all = {}
+      local function work(n) for _ = 1, n do all[#all + 1] = {at = #all} end end
+      work(40) heap.snapshot "a" work(60) heap.snapshot "b" heap.snapshot "c"
+      work(50) heap.snapshot "d" work(55) heap.snapshot "e"]]
+    assert.matches("%f[\n]\n    40 from before a, 60 %+ 0 %+ 50 from then to d, 55 since\n",
+                   (ask(dir, "--leaks", "e")))
+  end)
+
+  it("may grow in a table of every program: a line says so", function()
+    local out = ask(take [[
+      function serve()
+        if tick == 400 then kept = {} end
+        _G["session_" .. tick] = {at = tick}
+        _G["session_" .. tick - 480] = nil
+      end]], "--leaks", "c")
+    assert.matches("\n    what holds them is in every program: its age says nothing\n", out)
+  end)
+end)
+
 describe("what every program has", function()
   it("is not told: names of globals and modules are the program's own text", function()
     local _, dir = support.lua('require "heap".snapshot "s"')
