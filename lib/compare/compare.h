@@ -362,6 +362,7 @@ bool lh_follow_containers(lh_ladder *ladder);
 typedef struct lh_view_row {
   uint32_t path;    /* the part that all places share */
   uint32_t name;    /* the printed place; more exact if all places agree */
+  lh_type type;     /* of its objects; upvalues are beside their values */
   bool has_numbers; /* printed with * for numbers */
 } lh_view_row;
 
@@ -371,15 +372,17 @@ typedef struct lh_view {
   lh_view_row *rows;
   size_t n_rows;
   lh_trie trie;
-  uint32_t *vertex_of;     /* by vertex of the ladder's tree */
-  lh_census_count *counts; /* vertex v in snapshot k: [k * trie.n + v] */
+  uint32_t *vertex_of; /* by vertex of the ladder's tree */
 } lh_view;
 
-/* Makes a row for each path (for each stable path if there are several states), and one for many
-** that differ in numbers only (lh_fold_numbers). `apart`: shared objects are below a vertex of
-** their own, with a label >= n_rows. False: out of memory. */
+/* Makes a row for each path and type (each stable path if there are several states), and one for
+** many paths that differ in numbers only (lh_fold_numbers). `apart`: one row for all types; shared
+** objects are below a vertex of their own, with a label >= n_rows. False: out of memory. */
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
 void lh_view_free(lh_view *view);
+
+/* True for upvalues in the row of their values: it does not count them as its objects. */
+bool lh_is_beside(const lh_ladder *ladder, const lh_view *view, uint32_t place);
 
 static inline const char *lh_ladder_text(const lh_ladder *ladder, uint32_t place) {
   return ladder->texts.texts[lh_map_get(&ladder->text_of, place)];

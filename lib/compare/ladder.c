@@ -86,12 +86,27 @@ static void add_tally(lh_figures *to, const lh_census_count *own, bool is_itself
   to->all_objects += own->objects;
 }
 
+/* Adds up the figures of each row; by_owner: all that is below its heads. */
+static void fill_rows(builder *b, bool by_owner) {
+  const lh_ladder *ladder = b->ladder;
+  size_t n_snapshots = ladder->n_snapshots;
+  memset(b->figures, 0, b->view.n_rows * n_snapshots * sizeof *b->figures);
+  for (size_t k = 0; k < n_snapshots; k++) {
+    const lh_snapshot_counts *counts = &ladder->snapshots[k];
+    for (size_t v = 1; v < counts->n_vertices; v++) {
+      uint32_t place = ladder->trie.vertices[v].label, row = b->view.row_of[place];
+      uint32_t owner = by_owner ? b->owner[b->view.vertex_of[v]] : row;
+      lh_figures *to =
+          owner == NOBODY ? &b->growth->level[k] : &b->figures[owner * n_snapshots + k];
+      bool is_itself = owner == row && !lh_is_beside(ladder, &b->view, place);
+      add_tally(to, &counts->of_vertex[v], is_itself);
+    }
+  }
+}
+
 static void judge_rows_alone(builder *b) {
-  size_t n_snapshots = b->ladder->n_snapshots, n = b->view.trie.n;
-  for (size_t k = 0; k < n_snapshots; k++)
-    for (size_t v = 1; v < n; v++)
-      add_tally(&b->figures[b->view.trie.vertices[v].label * n_snapshots + k],
-                &b->view.counts[k * n + v], true);
+  size_t n_snapshots = b->ladder->n_snapshots;
+  fill_rows(b, false);
   for (size_t row = 0; row < b->view.n_rows; row++) {
     const lh_figures *at = &b->figures[row * n_snapshots];
     b->verdict[row] = (uint8_t)judge(b, &at->objects);
@@ -108,19 +123,6 @@ static void find_owners(builder *b) {
     bool is_head = verdict > LH_LEVEL && (above == NOBODY || verdict > b->verdict[above]);
     b->head[v] = is_head ? row : above;
     b->owner[v] = b->head[v] == NOBODY && b->changes[row] ? row : b->head[v];
-  }
-}
-
-static void fill_rows(builder *b) {
-  size_t n_snapshots = b->ladder->n_snapshots, n = b->view.trie.n;
-  memset(b->figures, 0, b->view.n_rows * n_snapshots * sizeof *b->figures);
-  for (size_t k = 0; k < n_snapshots; k++) {
-    for (size_t v = 1; v < n; v++) {
-      uint32_t owner = b->owner[v];
-      lh_figures *to =
-          owner == NOBODY ? &b->growth->level[k] : &b->figures[owner * n_snapshots + k];
-      add_tally(to, &b->view.counts[k * n + v], owner == b->view.trie.vertices[v].label);
-    }
   }
 }
 
@@ -348,7 +350,7 @@ static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error
   if (ok) {
     judge_rows_alone(&b);
     find_owners(&b);
-    fill_rows(&b);
+    fill_rows(&b, true);
     ok = list_path_rows(&b) && list_class_rows(&b);
   }
   lh_view_free(&b.view);

@@ -26,27 +26,69 @@ static void name_row(const lh_ladder *ladder, const lh_known_place *place, uint3
   }
 }
 
-static bool label_places(const lh_ladder *ladder, lh_view *view) {
-  lh_map rows = {0}, seen = {0}, n_alike = {0};
-  view->row_of = lh_alloc(ladder->n_places, sizeof *view->row_of);
-  view->rows = lh_alloc(ladder->n_places, sizeof *view->rows);
-  if (!view->row_of || !view->rows) return false;
+static lh_type type_of(const lh_ladder *ladder, const lh_known_place *place) {
+  return ladder->known.list[place->class_row].entry.visible.type;
+}
+
+/* Stores a type of each path: of its values, if it has any, not of the upvalues there. */
+static bool find_types_of_values(const lh_ladder *ladder, const uint32_t *at, lh_map *type_at) {
+  bool ok = true;
+  for (size_t i = 0; ok && i < ladder->n_places; i++) {
+    lh_type type = type_of(ladder, &ladder->places[i]);
+    ok = type == LH_TYPE_UPVALUE || lh_map_first(type_at, at[i], type);
+  }
+  return ok;
+}
+
+/* Stores the path of each place. */
+static bool find_paths(const lh_ladder *ladder, uint32_t *at) {
+  lh_map seen = {0}, n_alike = {0};
   bool ok = true;
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
     const lh_known_place *place = &ladder->places[i];
     ok = place->numbers == LH_NO_PLACE ||
          lh_count_alike(&seen, &n_alike, path_of_place(ladder, place), place->numbers);
   }
+  for (size_t i = 0; ok && i < ladder->n_places; i++)
+    at[i] = place_of_row(ladder, &ladder->places[i], &n_alike);
+  LH_FREE_MAPS(&seen, &n_alike);
+  return ok;
+}
+
+/* The type of the row for a place. */
+static lh_type type_of_row(const lh_ladder *ladder, const lh_known_place *place, uint32_t at,
+                           const lh_map *type_at) {
+  lh_type type = type_of(ladder, place);
+  uint32_t of_value = type == LH_TYPE_UPVALUE ? lh_map_get(type_at, at) : LH_NO_NUMBER;
+  return of_value == LH_NO_NUMBER ? type : (lh_type)of_value;
+}
+
+static bool label_places(const lh_ladder *ladder, bool by_type, lh_view *view) {
+  lh_map rows = {0}, type_at = {0};
+  uint32_t *at = lh_alloc(ladder->n_places, sizeof *at);
+  view->row_of = lh_alloc(ladder->n_places, sizeof *view->row_of);
+  view->rows = lh_alloc(ladder->n_places, sizeof *view->rows);
+  bool ok = at && view->row_of && view->rows && find_paths(ladder, at) &&
+            find_types_of_values(ladder, at, &type_at);
   for (size_t i = 0; ok && i < ladder->n_places; i++) {
-    uint32_t at = place_of_row(ladder, &ladder->places[i], &n_alike);
-    uint32_t row = view->row_of[i] = lh_map_number(&rows, at);
+    const lh_known_place *place = &ladder->places[i];
+    lh_type type = type_of_row(ladder, place, at[i], &type_at);
+    uint32_t row = lh_map_number(&rows, (uint64_t)at[i] << 32 | (by_type ? type : 0));
     ok = row != LH_NO_NUMBER;
     if (!ok) break;
-    if (row == view->n_rows) view->rows[view->n_rows++].name = LH_NO_PLACE;
-    name_row(ladder, &ladder->places[i], at, &view->rows[row]);
+    view->row_of[i] = row;
+    if (row == view->n_rows)
+      view->rows[view->n_rows++] = (lh_view_row){.name = LH_NO_PLACE, .type = type};
+    name_row(ladder, place, at[i], &view->rows[row]);
   }
-  LH_FREE_MAPS(&seen, &n_alike, &rows);
+  LH_FREE_MAPS(&rows, &type_at);
+  lh_free(at);
   return ok;
+}
+
+bool lh_is_beside(const lh_ladder *ladder, const lh_view *view, uint32_t place) {
+  lh_type type = type_of(ladder, &ladder->places[place]);
+  return type == LH_TYPE_UPVALUE && view->rows[view->row_of[place]].type != type;
 }
 
 static bool plant(const lh_ladder *ladder, bool apart, lh_view *view) {
@@ -65,29 +107,15 @@ static bool plant(const lh_ladder *ladder, bool apart, lh_view *view) {
   return true;
 }
 
-static bool add_up_counts(const lh_ladder *ladder, lh_view *view) {
-  size_t n = view->trie.n;
-  view->counts = lh_alloc_zeroed(n, ladder->n_snapshots * sizeof *view->counts);
-  if (!view->counts) return false;
-  for (size_t k = 0; k < ladder->n_snapshots; k++) {
-    const lh_snapshot_counts *counts = &ladder->snapshots[k];
-    for (size_t v = 0; v < counts->n_vertices; v++) {
-      lh_add_count(&view->counts[k * n + view->vertex_of[v]], &counts->of_vertex[v]);
-    }
-  }
-  return true;
-}
-
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view) {
   *view = (lh_view){0};
-  if (label_places(ladder, view) && plant(ladder, apart, view) && add_up_counts(ladder, view))
-    return true;
+  if (label_places(ladder, !apart, view) && plant(ladder, apart, view)) return true;
   lh_view_free(view);
   return false;
 }
 
 void lh_view_free(lh_view *view) {
-  LH_FREE_ALL(view->row_of, view->rows, view->vertex_of, view->counts);
+  LH_FREE_ALL(view->row_of, view->rows, view->vertex_of);
   lh_trie_free(&view->trie);
   *view = (lh_view){0};
 }
@@ -227,16 +255,16 @@ char *lh_part_steps(const lh_ladder *ladder, const lh_part *part, const lh_part 
 }
 
 static void fill_parts(const lh_ladder *ladder, const lh_view *view, lh_part *parts) {
-  size_t n = view->trie.n;
   const size_t snapshots[2] = {0, ladder->n_snapshots - 1};
   for (int i = 0; i < 2; i++) {
-    for (size_t v = 0; v < n; v++) {
-      const lh_census_count *own = &view->counts[snapshots[i] * n + v];
-      parts[v].own_objects[i] = parts[v].objects[i] = own->objects;
-      parts[v].own_bytes[i] = parts[v].bytes[i] = own->bytes;
+    const lh_snapshot_counts *counts = &ladder->snapshots[snapshots[i]];
+    for (size_t v = 0; v < counts->n_vertices; v++) {
+      lh_part *part = &parts[view->vertex_of[v]];
+      part->own_objects[i] = part->objects[i] += counts->of_vertex[v].objects;
+      part->own_bytes[i] = part->bytes[i] += counts->of_vertex[v].bytes;
     }
   }
-  for (size_t v = n - 1; v > 0; v--) add_part(&parts[parts[v].above], &parts[v]);
+  for (size_t v = view->trie.n - 1; v > 0; v--) add_part(&parts[parts[v].above], &parts[v]);
 }
 
 int lh_ladder_owners(const lh_ladder *ladder, lh_part **parts, size_t *n_parts, lh_error *error) {

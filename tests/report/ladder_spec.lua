@@ -1,0 +1,66 @@
+-- ladder_spec.lua - the rows of a ladder: what they count, and that they agree with other answers.
+
+local json = require "cjson"
+local support = require "tests.common.support"
+
+local function json_of(command, dir)
+  local out, err, code = support.run(command, {cwd = dir})
+  assert.equal("", err)
+  assert.equal(0, code)
+  return json.decode(out)
+end
+
+local function by_path(rows)
+  local result = {}
+  for _, row in ipairs(rows) do result[row.held_by] = row end
+  return result
+end
+
+local function snapshots(program)
+  return (select(2, support.lua(program, {name = "server.lua"})))
+end
+
+describe("a row of a ladder", function()
+  --  local handle -> upvalue previous -> function -> upvalue previous -> ...   10 more at each step
+  --  _G.mixed -> [i] {n}                                                       always 30
+  --              [i] string                                                    20 more at each step
+  it("counts the objects of its class, as a comparison of three and SQL do", function()
+    local mixed = snapshots [[
+      local heap = require "heap"
+      local handle
+      mixed = {}
+      for i = 1, 30 do mixed[i] = {n = i} end
+      for step = 1, 5 do
+        for i = 1, 10 do
+          local previous = handle
+          handle = function() return previous and previous() end
+        end
+        for i = 1, 20 do mixed[#mixed + 1] = "text " .. step .. "," .. i end
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    local function count(name, from, edge, type)
+      return json_of({"heapsql", "--json", name, ([[
+        select count(distinct t.id) as n from edges join objects s on s.id = source and s.%s
+        join objects t on t.id = target and t.type = '%s' where kind = '%s'
+      ]]):format(from, type, edge)}, mixed).results[1].rows[1].n
+    end
+    local names = {"s1", "s2", "s3", "s4", "s5"}
+    local functions, strings = {}, {}
+    for i, name in ipairs(names) do
+      functions[i] = count(name, "class = 'upvalue previous'", "content", "closure")
+      strings[i] = count(name, "path = '_G.mixed'", "value", "string")
+    end
+    assert.same({9, 19, 29, 39, 49}, functions)
+    assert.same({20, 40, 60, 80, 100}, strings)
+    local rows = by_path(json_of("heapdiff --json " .. table.concat(names, " "), mixed).paths)
+    local links, texts = rows["upvalue previous of function @server.lua:8"], rows["_G.mixed[*]"]
+    assert.same({functions, "closure"}, {links.objects, links.type})
+    assert.same({strings, "string"}, {texts.objects, texts.type})
+    for _, group in ipairs(json_of("heapdiff --json s1 s2 s3", mixed).groups) do
+      local row = rows[group.held_by]
+      assert.same({row.objects[1], row.objects[2], row.objects[3]}, group.at)
+      assert.same({row.class, row.fingerprint}, {group.class, group.fingerprint})
+    end
+  end)
+end)
