@@ -15,6 +15,7 @@ typedef struct builder {
   bool halves; /* the second half of the snapshots is after a change */
   lh_view view;
   lh_figures *figures; /* row r in snapshot k: [r * n_snapshots + k] */
+  lh_figures *alone;   /* the same without what is below; all_objects: with upvalues */
   uint8_t *verdict;    /* by row */
   bool *changes;       /* by row: its own bytes or entries change */
   uint32_t *head;      /* by vertex: the row of what is below it */
@@ -86,18 +87,16 @@ static void add_tally(lh_figures *to, const lh_census_count *own, bool is_itself
   to->all_objects += own->objects;
 }
 
-/* Adds up the figures of each row; by_owner: all that is below its heads. */
-static void fill_rows(builder *b, bool by_owner) {
+/* Adds up the figures of each row: its own, or all that its vertices own. */
+static void fill_rows(builder *b, const uint32_t *owner_of, lh_figures *figures) {
   const lh_ladder *ladder = b->ladder;
   size_t n_snapshots = ladder->n_snapshots;
-  memset(b->figures, 0, b->view.n_rows * n_snapshots * sizeof *b->figures);
   for (size_t k = 0; k < n_snapshots; k++) {
     const lh_snapshot_counts *counts = &ladder->snapshots[k];
     for (size_t v = 1; v < counts->n_vertices; v++) {
       uint32_t place = ladder->trie.vertices[v].label, row = b->view.row_of[place];
-      uint32_t owner = by_owner ? b->owner[b->view.vertex_of[v]] : row;
-      lh_figures *to =
-          owner == NOBODY ? &b->growth->level[k] : &b->figures[owner * n_snapshots + k];
+      uint32_t owner = owner_of ? owner_of[b->view.vertex_of[v]] : row;
+      lh_figures *to = owner == NOBODY ? &b->growth->level[k] : &figures[owner * n_snapshots + k];
       bool is_itself = owner == row && !lh_is_beside(ladder, &b->view, place);
       add_tally(to, &counts->of_vertex[v], is_itself);
     }
@@ -105,11 +104,10 @@ static void fill_rows(builder *b, bool by_owner) {
 }
 
 static void judge_rows_alone(builder *b) {
-  size_t n_snapshots = b->ladder->n_snapshots;
-  fill_rows(b, false);
+  fill_rows(b, NULL, b->alone);
   for (size_t row = 0; row < b->view.n_rows; row++) {
-    const lh_figures *at = &b->figures[row * n_snapshots];
-    b->verdict[row] = (uint8_t)judge(b, &at->objects);
+    const lh_figures *at = &b->alone[row * b->ladder->n_snapshots];
+    b->verdict[row] = (uint8_t)judge(b, &at->all_objects);
     b->changes[row] = judge(b, &at->bytes) != LH_LEVEL || judge(b, &at->entries) != LH_LEVEL;
   }
 }
@@ -269,6 +267,59 @@ static bool list_path_rows(builder *b) {
 
 /* ==== Rows by class ================================================================= */
 
+/* The objects of one class in one row by path, in the first and the last snapshot. */
+typedef struct class_at {
+  uint32_t class_row, row;
+  uint64_t objects[2];
+} class_at;
+
+/* Lists the classes of each row by path. NULL: out of memory. */
+static class_at *list_classes_at(const builder *b, const uint32_t *row_of, size_t *n) {
+  const lh_ladder *ladder = b->ladder;
+  lh_map numbers = {0};
+  class_at *list = lh_alloc_zeroed(ladder->n_places, sizeof *list);
+  bool ok = list != NULL;
+  for (int i = 0; i < 2; i++) {
+    const lh_snapshot_counts *counts = &ladder->snapshots[i == 0 ? 0 : ladder->n_snapshots - 1];
+    for (size_t v = 1; ok && v < counts->n_vertices; v++) {
+      uint32_t place = ladder->trie.vertices[v].label, row = b->view.row_of[place];
+      uint32_t class_row = row_of[ladder->places[place].class_row];
+      uint32_t at = lh_map_number(&numbers, (uint64_t)class_row << 32 | row);
+      ok = at != LH_NO_NUMBER;
+      if (!ok) break;
+      list[at].class_row = class_row;
+      list[at].row = row;
+      list[at].objects[i] += counts->of_vertex[v].objects;
+    }
+  }
+  *n = numbers.n;
+  lh_map_free(&numbers);
+  if (!ok) lh_free(list);
+  return ok ? list : NULL;
+}
+
+/* Adds up, by class, all objects at the places where the class grows. NULL: out of memory. */
+static lh_figures *find_places_of_classes(const builder *b, const uint32_t *row_of, size_t n_rows) {
+  size_t n = 0, n_snapshots = b->ladder->n_snapshots;
+  class_at *list = list_classes_at(b, row_of, &n);
+  lh_figures *sums = list ? lh_alloc_zeroed(n_rows, n_snapshots * sizeof *sums) : NULL;
+  for (size_t i = 0; sums && i < n; i++)
+    for (size_t k = 0; list[i].objects[1] > list[i].objects[0] && k < n_snapshots; k++)
+      sums[list[i].class_row * n_snapshots + k].objects +=
+          b->alone[list[i].row * n_snapshots + k].all_objects;
+  lh_free(list);
+  return sums;
+}
+
+/* A table with other fields than before is of another class: more objects of that class are not
+** more objects. So a class levels off if the objects at the places where it grows do. */
+static lh_verdict judge_class(const builder *b, const lh_figures *at, const lh_figures *places) {
+  lh_verdict verdict = judge_row(b, at), of_places = judge(b, &places->objects);
+  bool has_bound = of_places != LH_GROWS_STEADILY && of_places != LH_SAW_TOOTH;
+  bool is_steady = verdict == LH_GROWS_STEADILY && judge(b, &at->objects) == verdict;
+  return is_steady && has_bound ? LH_LEVELS_OFF : verdict;
+}
+
 static bool list_class_rows(builder *b) {
   const lh_ladder *ladder = b->ladder;
   lh_growth *growth = b->growth;
@@ -288,13 +339,15 @@ static bool list_class_rows(builder *b) {
       if (i < ladder->snapshots[k].n_classes)
         add_tally(&figures[row_of[i] * n_snapshots + k], &ladder->snapshots[k].of_class[i], true);
   }
+  lh_figures *places = ok ? find_places_of_classes(b, row_of, n_rows) : NULL;
+  ok = ok && places;
   for (size_t i = 0; ok && i < n_rows; i++) {
     lh_growth_row *row = &growth->classes[i];
     row->at = &figures[i * n_snapshots];
-    row->verdict = judge_row(b, row->at);
+    row->verdict = judge_class(b, row->at, &places[i * n_snapshots]);
     if (row->verdict != LH_LEVEL) growth->classes[growth->n_classes++] = *row;
   }
-  lh_free(row_of);
+  LH_FREE_ALL(row_of, places);
   if (ok) sort_rows(b, growth->classes, growth->n_classes);
   return ok;
 }
@@ -319,11 +372,12 @@ static bool begin_growth(builder *b) {
   if (seconds > 0) growth->seconds = seconds;
   if (!lh_view_make(ladder, false, &b->view)) return false;
   b->figures = growth->by_path = lh_alloc_zeroed(b->view.n_rows, n * sizeof *b->figures);
+  b->alone = lh_alloc_zeroed(b->view.n_rows, n * sizeof *b->alone);
   b->verdict = lh_alloc(b->view.n_rows, sizeof *b->verdict);
   b->changes = lh_alloc(b->view.n_rows, sizeof *b->changes);
   b->head = lh_alloc(b->view.trie.n, sizeof *b->head);
   b->owner = lh_alloc(b->view.trie.n, sizeof *b->owner);
-  return b->figures && b->verdict && b->changes && b->head && b->owner;
+  return b->figures && b->alone && b->verdict && b->changes && b->head && b->owner;
 }
 
 static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
@@ -350,11 +404,11 @@ static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error
   if (ok) {
     judge_rows_alone(&b);
     find_owners(&b);
-    fill_rows(&b, true);
+    fill_rows(&b, b.owner, b.figures);
     ok = list_path_rows(&b) && list_class_rows(&b);
   }
   lh_view_free(&b.view);
-  LH_FREE_ALL(b.verdict, b.changes, b.head, b.owner, b.series);
+  LH_FREE_ALL(b.alone, b.verdict, b.changes, b.head, b.owner, b.series);
   if (!ok) {
     lh_growth_free(b.growth);
     return lh_fail_memory(error, "comparing snapshots");

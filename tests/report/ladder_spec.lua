@@ -64,3 +64,47 @@ describe("a row of a ladder", function()
     end
   end)
 end)
+
+describe("a class of a ladder", function()
+  local names = "s1 s2 s3 s4 s5"
+  local function told(program)
+    local dir = snapshots(program)
+    local classes = {}
+    for _, row in ipairs(json_of("heapdiff --json " .. names, dir).classes) do
+      classes[row.class] = row
+    end
+    return support.run("heapdiff " .. names, {cwd = dir}):match("^[^\n]+"), classes
+  end
+
+  --  _G.cells -> [i] {a, b, n}, and 10 more at each step {a, b, n, seen}      always 60
+  it("has the bound of its places, if objects only change their fields", function()
+    local line, classes = told [[
+      local heap = require "heap"
+      cells = {}
+      for i = 1, 60 do cells[i] = {a = 1, b = 2, n = i} end
+      for step = 1, 5 do
+        for i = 1, 10 do cells[10 * step + i - 10].seen = true end
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    assert.same({10, 20, 30, 40, 50}, classes["{a, b, n, seen}"].objects)
+    assert.equal("levels off", classes["{a, b, n, seen}"].verdict)
+    assert.matches("^Nothing grows steadily from s1 to s5", line)
+  end)
+
+  --  _G.first -> [i] Item, _G.second -> [i] Item, ...        40 in one of them at each step
+  it("grows at places that grow once", function()
+    local line, classes = told [[
+      local heap = require "heap"
+      local Item = {__name = "Item"}
+      first, second, third, fourth, fifth = {}, {}, {}, {}, {}
+      for step, name in ipairs {"first", "second", "third", "fourth", "fifth"} do
+        for i = 1, 40 do _G[name][i] = setmetatable({i}, Item) end
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    assert.same({40, 80, 120, 160, 200}, classes.Item.objects)
+    assert.equal("grows steadily", classes.Item.verdict)
+    assert.matches("^No place grows steadily from s1 to s5, but the class Item does: ", line)
+  end)
+end)
