@@ -148,7 +148,8 @@ typedef struct lh_growth_row {
   lh_type type;
   const char *held_by; /* folded path; NULL in a row by class */
   char fingerprint[LH_FINGERPRINT_BYTES];
-  lh_verdict verdict;      /* the worst of objects, entries, bytes */
+  lh_verdict verdict;      /* the worst of objects, entries, bytes; of a class no worse than
+                              LH_LEVELS_OFF if its places have a bound */
   const lh_figures *at;    /* by snapshot */
   int64_t grew_bytes[2];   /* first step, and the rest (of two snapshots: 0, and all); halves:
                               before, after */
@@ -176,9 +177,9 @@ typedef struct lh_growth {
   lh_figures *by_path, *by_class; /* private: storage of the rows' `at` */
 } lh_growth;
 
-/* Finds the rows of two or more snapshots that are not level. A path and all that it retains are
-** one row; a place below it that grows more steadily gets its own. Texts are borrowed from the
-** ladder. Free with lh_growth_free. LH_EARGUMENT: not in the order of time.
+/* Finds the rows of two or more snapshots that are not level. The objects of one type at a path and
+** all that they retain are one row; a place below it that grows more steadily gets its own. Texts
+** are borrowed from the ladder. Free with lh_growth_free. LH_EARGUMENT: not in the order of time.
 ** O(paths * snapshots). */
 int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error);
 

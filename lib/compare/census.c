@@ -71,6 +71,7 @@ typedef struct census {
                            or LH_NO_NUMBER */
   uint8_t *permanence;  /* by object: lh_sighting */
   recent_place *recent; /* by spot */
+  bool *in_list;        /* by spot: find_lists */
   lh_map place_of;      /* spot and shared, inside -> place */
   lh_id main_thread;
   size_t vertex_capacity;
@@ -253,6 +254,43 @@ static bool add_to_vertex(census *c, lh_id id) {
   return c->vertex[id] != LH_NO_NUMBER && count_object(c, id);
 }
 
+/* ==== Lists ========================================================================= */
+
+/* Finds the spots that are reached by a repeated step, such as .next*. */
+static bool find_lists(census *c) {
+  const lh_folder *folder = &c->folds->folder;
+  c->in_list = lh_alloc(c->folds->n_spots, sizeof *c->in_list);
+  for (size_t i = 0; c->in_list && i < c->folds->n_spots; i++) {
+    const lh_spot *spot = &c->folds->spots[i];
+    c->in_list[i] = spot->class_index != UINT32_MAX &&
+                    lh_is_starred(lh_last_step(folder->tree, folder->states[spot->state].place));
+  }
+  return c->in_list != NULL;
+}
+
+/* Notes which places the object refers to, if they may be of one list: neither of the two objects
+** retains the other. */
+static bool note_links(census *c, lh_id id) {
+  const lh_snapshot *s = c->snapshot;
+  lh_ladder *ladder = c->ladder;
+  const uint32_t *spot = c->folds->spot;
+  const lh_spot *spots = c->folds->spots;
+  if (!c->in_list[spot[id]]) return true;
+  for (uint32_t e = s->first_edge[id]; e < s->first_edge[id + 1]; e++) {
+    lh_id target = s->edge[e];
+    if (s->label[e] & LH_LABEL_ASIDE || spot[target] == spot[id] || !c->in_list[spot[target]] ||
+        spots[spot[target]].class_index != spots[spot[id]].class_index ||
+        s->idom[target] != s->idom[id])
+      continue;
+    uint64_t from = ladder->trie.vertices[c->vertex[id]].label;
+    uint32_t to = ladder->trie.vertices[c->vertex[target]].label;
+    if (!lh_map_first(&ladder->links, from << 32 | to, 1)) return false;
+  }
+  return true;
+}
+
+/* ==================================================================================== */
+
 static bool map_classes(census *c) {
   lh_known_classes *known = &c->ladder->known;
   c->row_of = lh_alloc(lh_class_count(c->snapshot), sizeof *c->row_of);
@@ -310,14 +348,16 @@ static bool take_census(census *c) {
   c->stable_copies.how = LH_COPY_STABLE;
   c->vertex = lh_alloc_zeroed((size_t)c->snapshot->n + 1, sizeof *c->vertex);
   c->recent = lh_alloc(c->folds->n_spots, sizeof *c->recent);
-  bool ok = c->vertex && c->recent && map_classes(c) && begin_containers(c);
+  bool ok = c->vertex && c->recent && map_classes(c) && begin_containers(c) && find_lists(c);
   for (size_t i = 0; ok && i < c->folds->n_spots; i++) c->recent[i].place = LH_NO_NUMBER;
   for (size_t i = 1; ok && i < c->folds->n; i++) ok = add_to_vertex(c, c->folds->order[i]);
+  for (size_t i = 1; ok && i < c->folds->n; i++) ok = note_links(c, c->folds->order[i]);
   ok = ok && name_places(c) && lh_follow_containers(c->ladder);
   lh_map_free(&c->place_of);
   lh_place_copies_free(&c->copies);
   lh_place_copies_free(&c->stable_copies);
-  LH_FREE_ALL(c->vertex, c->recent, c->row_of, c->n_of_spot, c->mark_of, c->inside, c->permanence);
+  LH_FREE_ALL(c->vertex, c->recent, c->row_of, c->n_of_spot, c->mark_of, c->inside, c->permanence,
+              c->in_list);
   return ok;
 }
 
@@ -342,7 +382,7 @@ void lh_ladder_free(lh_ladder *ladder) {
   lh_trie_free(&ladder->trie);
   lh_place_tree_free(&ladder->tree);
   LH_FREE_MAPS(&ladder->differing, &ladder->text_of, &ladder->place_by_words, &ladder->container_at,
-               &ladder->is_taken, &ladder->name_of);
+               &ladder->is_taken, &ladder->name_of, &ladder->links);
   lh_known_classes_free(&ladder->known);
   lh_strings_free(&ladder->texts);
   LH_FREE_ALL(ladder->snapshots, ladder->places, ladder->containers, ladder->sightings, ladder);

@@ -161,6 +161,10 @@ bool lh_find_holders(lh_grouping *g);
 ** the tops. False: out of memory. O(edges of the holders). */
 bool lh_join_holders(lh_grouping *g);
 
+/* Counts the steps of a place; a step with any key counts more than all others. The shortest place
+** of a list names it. */
+uint32_t lh_length_of_place(const lh_place_tree *tree, uint32_t place);
+
 /* The path state of an edge's target through this edge, whichever edge names it. LH_NO_NUMBER: out
 ** of memory. A numeric key counts as any key, so the record is not read. */
 uint32_t lh_state_behind(lh_folds *folds, lh_id id, uint32_t e);
@@ -338,6 +342,7 @@ struct lh_ladder {
   size_t n_sightings, sighting_capacity, n_followed;
   lh_map is_taken; /* place, snapshot: a container is there */
   lh_map name_of;  /* container, place -> its better name, or the place itself */
+  lh_map links;    /* two places at the ends of lists: objects of the first refer to the second's */
   lh_trie trie;    /* labels are places */
   lh_snapshot_counts *snapshots;
   size_t n_snapshots, snapshot_capacity;
@@ -376,8 +381,9 @@ typedef struct lh_view {
 } lh_view;
 
 /* Makes a row for each path and type (each stable path if there are several states), and one for
-** many paths that differ in numbers only (lh_fold_numbers). `apart`: one row for all types; shared
-** objects are below a vertex of their own, with a label >= n_rows. False: out of memory. */
+** many paths that differ in numbers only (lh_fold_numbers), or that lead to one list. `apart`: one
+** for each path; shared objects are below a vertex of their own, with a label >= n_rows. False: out
+** of memory. */
 bool lh_view_make(const lh_ladder *ladder, bool apart, lh_view *view);
 void lh_view_free(lh_view *view);
 

@@ -196,14 +196,17 @@ static bool is_one_list(const joint *j, const link *l) {
          lh_map_get(&j->link_of, (uint64_t)l->to << 32 | l->from) != LH_NO_NUMBER;
 }
 
-/* Counts the steps of a place; a step with any key counts more than all others. */
-static uint32_t length_of(const lh_grouping *g, uint32_t place) {
+uint32_t lh_length_of_place(const lh_place_tree *tree, uint32_t place) {
   enum { ANY_KEY = 1000 };
-  const lh_place_tree *tree = lh_tree_of(&g->places);
-  uint32_t length = 0, at = lh_folded_at(&g->places, &g->places.list[place]);
-  for (; at != LH_NO_PLACE; at = lh_place_before(tree, at))
-    length += lh_last_step(tree, at)->has_any_key ? ANY_KEY : 1;
+  uint32_t length = 0;
+  for (; place != LH_NO_PLACE; place = lh_place_before(tree, place))
+    length += lh_last_step(tree, place)->has_any_key ? ANY_KEY : 1;
   return length;
+}
+
+static uint32_t length_of(const lh_grouping *g, uint32_t place) {
+  return lh_length_of_place(lh_tree_of(&g->places),
+                            lh_folded_at(&g->places, &g->places.list[place]));
 }
 
 static bool is_head(const lh_grouping *g, uint32_t place, uint32_t other) {

@@ -63,6 +63,35 @@ static lh_type type_of_row(const lh_ladder *ladder, const lh_known_place *place,
   return of_value == LH_NO_NUMBER ? type : (lh_type)of_value;
 }
 
+static uint32_t last_of(uint32_t *into, uint32_t row) {
+  while (into[row] != row) row = into[row] = into[into[row]];
+  return row;
+}
+
+static bool names_list(const lh_ladder *ladder, const lh_view_row *row, const lh_view_row *other) {
+  uint32_t own = lh_length_of_place(&ladder->tree, row->path);
+  uint32_t others = lh_length_of_place(&ladder->tree, other->path);
+  if (own != others) return own < others;
+  return strcmp(lh_ladder_text(ladder, row->name), lh_ladder_text(ladder, other->name)) < 0;
+}
+
+/* Parts of a list that is linked both ways, and held at several elements, are one row. */
+static bool join_lists(const lh_ladder *ladder, lh_view *view) {
+  uint32_t *into = lh_alloc(view->n_rows, sizeof *into);
+  if (!into) return false;
+  for (uint32_t row = 0; row < view->n_rows; row++) into[row] = row;
+  for (size_t i = 0; i < ladder->links.n; i++) {
+    uint32_t from = (uint32_t)(ladder->links.keys[i] >> 32), to = (uint32_t)ladder->links.keys[i];
+    uint32_t a = last_of(into, view->row_of[from]), b = last_of(into, view->row_of[to]);
+    if (a == b || lh_map_get(&ladder->links, (uint64_t)to << 32 | from) == LH_NO_NUMBER) continue;
+    bool is_head = names_list(ladder, &view->rows[a], &view->rows[b]);
+    into[is_head ? b : a] = is_head ? a : b;
+  }
+  for (size_t i = 0; i < ladder->n_places; i++) view->row_of[i] = last_of(into, view->row_of[i]);
+  lh_free(into);
+  return true;
+}
+
 static bool label_places(const lh_ladder *ladder, bool by_type, lh_view *view) {
   lh_map rows = {0}, type_at = {0};
   uint32_t *at = lh_alloc(ladder->n_places, sizeof *at);
@@ -83,7 +112,7 @@ static bool label_places(const lh_ladder *ladder, bool by_type, lh_view *view) {
   }
   LH_FREE_MAPS(&rows, &type_at);
   lh_free(at);
-  return ok;
+  return ok && (!by_type || join_lists(ladder, view));
 }
 
 bool lh_is_beside(const lh_ladder *ladder, const lh_view *view, uint32_t place) {

@@ -63,6 +63,42 @@ describe("a row of a ladder", function()
       assert.same({row.class, row.fingerprint}, {group.class, group.fingerprint})
     end
   end)
+
+  --  _G.cache.tail -> prev -> prev -> ...        30 more nodes at each step, linked both ways
+  --  _G.cache.map -> [i] -> next -> ...          the first 10 of these
+  --  _G.other.tail -> prev -> prev -> ...        30 more of the same class
+  it("has all of a list that is held at both ends, as a comparison of three does", function()
+    local lists = snapshots [[
+      local heap = require "heap"
+      cache, other = {map = {}, tail = {}}, {tail = {}}
+      local function push(list, n)
+        local node = {n = n, prev = list.tail.prev or false, next = false}
+        if node.prev then node.prev.next = node end
+        list.tail.prev = node
+        return node
+      end
+      for step = 1, 5 do
+        for i = 1, 30 do
+          local node = push(cache, i)
+          if #cache.map < 10 then cache.map[i] = node end
+          push(other, i)
+        end
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    local function objects_of(names)
+      local rows = by_path(json_of("heapdiff --json " .. names, lists).paths)
+      assert.is_nil(rows["_G.cache.map[*].next*"])
+      return {rows["_G.cache.tail.prev.prev*"].objects, rows["_G.other.tail.prev.prev*"].objects}
+    end
+    -- the last node, and those in the map, have places of their own
+    local function less(n) return {30 - n, 60 - n, 90 - n, 120 - n, 150 - n} end
+    assert.same({less(11), less(1)}, objects_of "s1 s2 s3 s4 s5")
+    assert.same({{table.unpack(less(11), 1, 4)}, {table.unpack(less(1), 1, 4)}},
+                objects_of "s1 s2 s3 s4")
+    local groups = by_path(json_of("heapdiff --json s1 s2 s3", lists).groups)
+    assert.same({table.unpack(less(11), 1, 3)}, groups["_G.cache.tail.prev.prev*"].at)
+  end)
 end)
 
 describe("a class of a ladder", function()
