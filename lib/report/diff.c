@@ -222,14 +222,15 @@ static void print_doubt(lh_printer *t, lh_report *report) {
   bool are_both = n[0] > 0 && n[1] > 0;
   if (n[more] == 0) return;
   bool inside = f->n_snapshots > 0 && !lh_snapshot_outside(report->request.snapshots[more]);
-  lh_say(t, LH_FAINT, "%s%s%s%s: of the objects called older than %s at most %s (%s) may be newer",
+  lh_say(t, LH_FAINT,
+         "%s%s%s%s: at most %s (%s) of the objects that count as older than %s may be newer",
          moment_words(report, are_both ? 0 : more), are_both ? " and " : "",
          are_both ? moment_words(report, 1) : "",
          inside     ? " left no mark in the heap"
          : are_both ? " were taken from outside"
                     : " was taken from outside",
-         are_both ? "either" : "it", lh_count_text(n[more]).text,
-         lh_format_size(t, bytes[more]).text);
+         lh_count_text(n[more]).text, lh_format_size(t, bytes[more]).text,
+         are_both ? "either" : "it");
 }
 
 /* ==== Paths to the first group ======================================================= */

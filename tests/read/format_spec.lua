@@ -104,8 +104,8 @@ describe("a snapshot of format version 5", function()
 
   it("says how many objects may be newer than it knows", function()
     local out = support.run {"heapdiff", "--since", "before", file}
-    local sentence = "\nbefore was taken from outside: of the objects called older than it at " ..
-                     "most (%d+) %((%d+) B%) may be newer\n"
+    local sentence = "\nbefore was taken from outside: at most (%d+) %((%d+) B%) of the objects " ..
+                     "that count as older than it may be newer\n"
     local objects, bytes = out:match(sentence)
     local diff = ask("heapdiff", "--json", "--since", "before", file)
     assert.same({{tonumber(objects), 0}, {tonumber(bytes), 0}},
