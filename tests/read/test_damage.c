@@ -253,9 +253,9 @@ static void terabytes_asked_for(void **state) {
   static const uint64_t numbers[] = {200, INT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
                                      UINT64_MAX};
   /* Whatever is asked of it, such as 100 cells of a map, and trees of places, which begin with room
-  ** for a few, and the steps that were folded last; and nearly empty tables of sites, of three
+  ** for a few, copies of places, and the steps that were folded last; and tables of sites, of three
   ** snapshots at a time. */
-  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 49152, SITES_KB = 3 * 9216 };
+  enum { N = sizeof numbers / sizeof *numbers, SOME_KB = 57344, SITES_KB = 3 * 9216 };
   const unsigned step = soak_step(5);
   size_t n = 0;
   (void)state;
