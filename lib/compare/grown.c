@@ -93,7 +93,7 @@ static bool describe_container(chart *m, lh_grown *grown) {
   return grown->held_by != NULL;
 }
 
-/* Keeps what is reachable and has grown by entries that last, and strings that their holder names. */
+/* Keeps what is reachable and has grown by entries that last; a string if its holder names it. */
 static void drop_others(const lh_snapshot *c, lh_diff *diff) {
   size_t n = 0;
   for (size_t i = 0; i < diff->n_grown; i++) {

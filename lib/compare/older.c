@@ -1,9 +1,10 @@
 /*
 ** older.c - Counts what a comparison of three snapshots needs of the two older ones.
 ** That is: the objects at each place (24 bytes a place), the objects with a finalizer, the weak
-** tables, and the containers and strings that grew from a to b. A prepared snapshot keeps nothing else once the
-** next one is compared with it. So three snapshots take little more memory than the last one. If
-** the last one is of another state, or lacks a mark, the files of the others are read again.
+** tables, and the containers and strings that grew from a to b. A prepared snapshot keeps nothing
+** else once the next one is compared with it. So three snapshots take little more memory than the
+** last one. If the last one is of another state, or lacks a mark, the files of the others are read
+** again.
 */
 #include "compare.h"
 #include "graph/graph.h"

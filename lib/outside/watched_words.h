@@ -1,5 +1,5 @@
 /*
-** watched_words.h - reports when a child of continue_copy.c writes to one of two words; for continue_copy.c.
+** watched_words.h - reports when a child of continue_copy.c writes to one of two words.
 */
 #ifndef LUAHEAP_WATCHED_WORDS_H
 #define LUAHEAP_WATCHED_WORDS_H

@@ -303,9 +303,10 @@ static void print_group_table(lh_printer *t, lh_report *report) {
   if (n_noise > 0)
     lh_say(
         t, LH_FAINT,
-        "Noise: the last %s less than a thousandth of the heap, which did not grow in both "
+        "The last %s noise: less than a thousandth of the heap%s, and no growth in both "
         "intervals",
-        n_noise == 1 ? "group," : lh_words(report, "%s groups, each", lh_count_text(n_noise).text));
+        n_noise == 1 ? "group is" : lh_words(report, "%s groups are", lh_count_text(n_noise).text),
+        n_noise == 1 ? "" : " each");
   print_if_full(t, report, n_noise == n ? n : n - n_noise);
 }
 

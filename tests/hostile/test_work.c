@@ -496,8 +496,8 @@ static double work_of_comparing(const char *family) {
   return (double)work / (double)bytes;
 }
 
-/* Each object of these families has a place of its own, up to 256 steps from its base. A block takes
-** about a nanosecond, and a report may take 2 us a byte. */
+/* Each object of these families has a place of its own, up to 256 steps from its base. A block
+** takes about a nanosecond, and a report may take 2 us a byte. */
 static void many_places_are_compared_in_little_work(void **state) {
   enum { MOST_BLOCKS = 800 };
   static const char *const families[] = {

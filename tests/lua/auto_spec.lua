@@ -460,9 +460,8 @@ describe("options", function()
                  "time, exact=256K, pool=no"
     local size = "it needs a size: a number of bytes, or with k, m or g behind it"
     for option, what in pairs {
+      ["="] = "there is no option ''", ["quiet"] = "there is no option 'quiet' (is log=quiet meant?)",
       ["sginal=URG"] = "there is no option 'sginal' (is signal meant?)",
-      ["quiet"] = "there is no option 'quiet' (is log=quiet meant?)",
-      ["="] = "there is no option ''",
       ["signal=FOO"] = "'signal=FOO' makes no sense: it needs the name or the number of a signal",
       ["signal"] = "'signal' makes no sense: it needs the name or the number of a signal",
       ["at=12X,exit"] = "'at=12X' makes no sense: " .. size,
@@ -501,11 +500,9 @@ describe("options", function()
     local _, _, _, dir = serve("exit,tag=web,log=lines", 'os.execute("mkdir sub")',
                                {refused = true})
     local text = support.read_file(dir .. "/lines"):gsub("%d%d+", "PID"):gsub("/%S*/", "DIR/")
-    local file = "DIR/server.lua%-web%-PID%-1.heap"
-    local who = "heap.auto%[PID%] %(state web%): "
+    local file, who = "DIR/server.lua%-web%-PID%-1.heap", "heap.auto%[PID%] %(state web%): "
     assert.match("^" .. who .. "armed: " .. file .. ", at the end %(a main chunk that returns has "
-                 .. "lost its locals by then%)\n" .. who .. "wrote " .. file ..
-                 ": ", text)
+                 .. "lost its locals by then%)\n" .. who .. "wrote " .. file .. ": ", text)
     local _, err = serve("exit,log=/no/such/lines", "")
     assert.match("^heap.auto: wrote ", err)
     serve("exit,log=syslog", "", {refused = true}) -- on stderr where there is none
@@ -590,8 +587,8 @@ describe("options", function()
   it("may say a directory with blanks, and each line the command for a shell", function()
     local command = "; see it: heapview '[^']+/a b$%(id%)/server.lua%-PID%-1.heap'\n$"
     for directory, says in pairs {["a b$(id)"] = command, ["a'b"] = " objects, [%d.]+ KB\n$"} do
-      local made = "mkdir " .. support.quote(directory) .. ";"
-      local _, err = serve("exit,dir=" .. directory, "", {before = made})
+      local _, err = serve("exit,dir=" .. directory, "",
+                           {before = "mkdir " .. support.quote(directory) .. ";"})
       assert.match(says, (err:gsub("%-%d+%-", "-PID-")))
     end
   end)
