@@ -460,7 +460,7 @@ describe("options", function()
                  "time, exact=256K, pool=no"
     local size = "it needs a size: a number of bytes, or with k, m or g behind it"
     for option, what in pairs {
-      ["="] = "there is no option ''", ["quiet"] = "there is no option 'quiet' (is log=quiet meant?)",
+      ["="] = "there is no option ''", quiet = "there is no option 'quiet' (is log=quiet meant?)",
       ["sginal=URG"] = "there is no option 'sginal' (is signal meant?)",
       ["signal=FOO"] = "'signal=FOO' makes no sense: it needs the name or the number of a signal",
       ["signal"] = "'signal' makes no sense: it needs the name or the number of a signal",
