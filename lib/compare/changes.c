@@ -59,21 +59,15 @@ static void count_appeared(rows *r, const lh_window *w) {
   }
 }
 
-static lh_id later_self(const lh_window *w, lh_id id, uint32_t *distance) {
-  lh_id found = lh_find_header(w->c, lh_address_of(w->a, id));
-  if (found == LH_NO_OBJECT) return found;
-  return lh_find_in_earlier(w->c, found, w->a, w->since, distance) == id ? found : LH_NO_OBJECT;
-}
-
 /* Counts objects that are reachable in a, and garbage or absent in c. */
 static void count_freed(rows *r, const lh_window *w, lh_diff *diff) {
-  uint32_t distance = 0;
   lh_id call[2];
   lh_find_call(w->a, call);
   for (lh_id id = 1; id <= w->a->n; id++) {
     if (!lh_is_reachable(w->a, id) || lh_is_own(w->a, id)) continue;
     if (id == call[0] || id == call[1]) continue;
-    lh_id later = later_self(w, id, &distance);
+    lh_id later =
+        lh_find_in_later(w->a, lh_address_of(w->a, id), lh_type_of(w->a, id), w->c, w->since);
     if (later != LH_NO_OBJECT && lh_is_reachable(w->c, later)) continue;
     r->list[r->of[0][lh_class_of(w->a, id)]].gone++;
     diff->gone_objects++;
