@@ -1,5 +1,5 @@
 /*
-** format.h - the snapshot file, byte by byte: format version 6, and its differences to older ones.
+** format.h - the snapshot file, byte by byte: format versions 6 and 7, and their differences to older ones.
 **
 ** A snapshot is written once, front to back, without seeking, and read through a memory map. Only
 ** the writer and the reader include this file.
@@ -21,8 +21,8 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version. A reader refuses a greater one. The writer writes only 6. Anything
-**             new is added to 6 as a section
+**   u32       format version. A reader refuses a greater one. The writer writes 6 for Lua 5.4 and
+**             7 for Lua 5.5, whose strings tell their length. Anything new is added as a section
 **   u32       0. In versions 4 and 5 flags: LH_TRACKED: has the section of sites; (version 5)
 **             LH_OUTSIDE: has the section of outside
 **
@@ -36,9 +36,12 @@
 **             of sites; 0: not known
 **   then by type:
 **
-**   string    [flag TRUNCATED: uvarint kept, u64 XXH64 of the whole content] kept bytes; without
-**             the flag kept = shallow size - 25. The length is always shallow size - 25. The hash's
-**             seed is 0. In a snapshot with strings = 0 the seed is a secret random number of the
+**   string    [version 7: uvarint length], [flag TRUNCATED: uvarint kept, u64 XXH64 of the whole
+**             content] kept bytes; without the flag kept = length. Before version 7 the length is
+**             shallow size - 25. Flag EXTERNAL (version 7): the text has a block of its own, of
+**             length + 1 bytes, which are freed with the string but are neither in the shallow size
+**             nor in the collector's byte count. Flag FIXED (version 7): the text is memory that
+**             nobody frees, such as a library's. At most one of the two is set. The hash's seed is 0. In a snapshot with strings = 0 the seed is a secret random number of the
 **             Lua state: equal hashes prove equality in the process, but reveal no content
 **   table     flags WEAK_KEYS, WEAK_VALUES, METATABLE. The first two say what its own __mode has:
 **             the tables that have this table as metatable are weak (version 1: this table itself).
@@ -173,13 +176,14 @@
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
-#define LH_FORMAT_VERSION 6u
+#define LH_FORMAT_VERSION 7u
+#define LH_LENGTHS_VERSION 7u  /* adds the length of strings, external and fixed ones */
 #define LH_SECTIONS_VERSION 6u /* adds the directory of sections, the first record of blocks */
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)
 #define LH_BLOCK_ENTRY 24u     /* in the table of blocks; before version 6 only the first 8 */
-#define LH_STRING_OVERHEAD 25u /* a string's shallow size minus its length */
+#define LH_STRING_OVERHEAD 25u /* before version 7: a string's shallow size minus its length */
 
 enum { LH_TRACKED = 1, LH_OUTSIDE = 2 }; /* in the header, before version 6 */
 
@@ -205,6 +209,8 @@ enum {
 enum {
   LH_FLAG_DEAD = 0x10,
   LH_FLAG_TRUNCATED = 0x20,   /* string */
+  LH_FLAG_EXTERNAL = 0x40,    /* string */
+  LH_FLAG_FIXED = 0x80,       /* string */
   LH_FLAG_METATABLE = 0x20,   /* table, userdata, mark */
   LH_FLAG_WEAK_KEYS = 0x40,   /* table */
   LH_FLAG_WEAK_VALUES = 0x80, /* table */
