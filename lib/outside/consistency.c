@@ -234,7 +234,7 @@ bool lh_is_consistent(lh_consistency *consistency, const raw_object *object) {
     }
     case RAW_USERDATA: {
       const raw_userdata *u = (const raw_userdata *)object;
-      return are_values(consistency, u->user_values, u->n_user_values);
+      return are_values(consistency, raw_user_values(consistency->layout, u), u->n_user_values);
     }
     default: return true;
   }

@@ -18,19 +18,20 @@
 /* ==== luaheap's own objects ========================================================= */
 
 /* luaheap's userdata in a registry slot: its content has the key as its tag. */
-static raw_userdata *registered_userdata(const raw_slot *slot) {
+static raw_userdata *registered_userdata(const lh_layout *layout, const raw_slot *slot) {
   if (slot->key_type != RAW_LIGHT_USERDATA ||
       slot->value_type != (RAW_USERDATA | RAW_COLLECTABLE)) {
     return NULL;
   }
   raw_userdata *u = (raw_userdata *)(uintptr_t)slot->value.object;
-  const lh_own_content *content = lh_walk_own_content(u);
+  const lh_own_content *content = lh_walk_own_content(layout, u);
   bool ours = content && content->kind == LH_MARK_STATE && content->tag == slot->key.pointer;
   return ours && u->n_user_values > 0 ? u : NULL;
 }
 
-static const void *user_value(const raw_userdata *u, unsigned i, uint8_t type) {
-  const raw_value *v = &u->user_values[i];
+static const void *user_value(const lh_layout *layout, const raw_userdata *u, unsigned i,
+                              uint8_t type) {
+  const raw_value *v = &raw_user_values(layout, u)[i];
   return i < u->n_user_values && v->type == (type | RAW_COLLECTABLE) ? v->as.object : NULL;
 }
 
@@ -39,14 +40,14 @@ void lh_find_own(lh_mirrored_state *state) {
   const raw_table *t = (const raw_table *)registry->as.object;
   uint64_t slots = raw_hash_slots(t);
   for (uint64_t i = 0; i < slots; i++) {
-    raw_userdata *u = registered_userdata(&t->slots[i]);
+    raw_userdata *u = registered_userdata(&state->layout, &t->slots[i]);
     if (!u) continue;
-    if (lh_walk_own_content(u)->state_id == 0) { /* a watcher's or a recorder's */
-      const void *thread = user_value(u, 0, RAW_THREAD);
+    if (lh_walk_own_content(&state->layout, u)->state_id == 0) { /* a watcher's or a recorder's */
+      const void *thread = user_value(&state->layout, u, 0, RAW_THREAD);
       if (thread) state->own_thread = thread;
     } else if (u->n_user_values == LH_STATE_USER_VALUES) {
       state->ours = u;
-      state->metatable = user_value(u, LH_STATE_METATABLE - 1, RAW_TABLE);
+      state->metatable = user_value(&state->layout, u, LH_STATE_METATABLE - 1, RAW_TABLE);
     }
   }
 }
@@ -55,7 +56,7 @@ void lh_find_own(lh_mirrored_state *state) {
 uint32_t lh_newest_serial(const lh_mirrored_state *state) {
   const lh_own_content *content = lh_mirrored_content(state);
   if (!content) return 0;
-  lh_chain chain = {.last = state->ours};
+  lh_chain chain = {.layout = &state->layout, .last = state->ours};
   uint32_t newest = lh_chain_next(&chain) ? chain.content->serial : 0;
   if (state->ours->length != sizeof(lh_state)) return newest;
   uint32_t last = ((const lh_state *)(const void *)content)->last_serial;
@@ -64,24 +65,26 @@ uint32_t lh_newest_serial(const lh_mirrored_state *state) {
 
 /* ==== New userdata ================================================================== */
 
-static uint64_t userdata_bytes(unsigned n_user_values, uint64_t content_bytes) {
-  return offsetof(raw_userdata, user_values) + n_user_values * sizeof(raw_value) + content_bytes;
+static uint64_t userdata_bytes(const lh_layout *layout, unsigned n_user_values,
+                               uint64_t content_bytes) {
+  return layout->user_values + n_user_values * sizeof(raw_value) + content_bytes;
 }
 
 static void *writable(const void *p) {
   return (void *)(uintptr_t)p;
 }
 
-static void refer(raw_userdata *from, const raw_userdata *to) {
-  from->user_values[0] = (raw_value){.as.object = (const raw_object *)to,
-                                     .type = to ? RAW_USERDATA | RAW_COLLECTABLE : RAW_NIL};
+static void refer(const lh_mirrored_state *state, raw_userdata *from, const raw_userdata *to) {
+  raw_value *v = (raw_value *)writable(raw_user_values(&state->layout, from));
+  *v = (raw_value){.as.object = (const raw_object *)to,
+                   .type = to ? RAW_USERDATA | RAW_COLLECTABLE : RAW_NIL};
 }
 
 /* A white userdata on no list; its bytes are counted. NULL: out of memory. */
 static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_values,
                                    const lh_own_content *content, const char *name) {
   uint64_t content_bytes = sizeof *content + content->name_length;
-  uint64_t bytes = userdata_bytes(n_user_values, content_bytes);
+  uint64_t bytes = userdata_bytes(&state->layout, n_user_values, content_bytes);
   if (!lh_grow(&state->made, state->n_made, &state->made_capacity, sizeof(raw_userdata *)))
     return NULL;
   raw_userdata *u = lh_alloc_zeroed(1, bytes);
@@ -91,7 +94,7 @@ static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_val
   u->marked = RAW_FIELD(state->global, RAW_GLOBAL_WHITE, uint8_t) & RAW_WHITES;
   u->n_user_values = (uint16_t)n_user_values;
   u->length = content_bytes;
-  char *at = (char *)u + raw_content_offset(u);
+  char *at = (char *)u + raw_content_offset(&state->layout, u);
   memcpy(at, content, sizeof *content);
   if (content->name_length > 0) memcpy(at + sizeof *content, name, content->name_length);
   *(int64_t *)(void *)(state->global + RAW_GLOBAL_TOTAL_BYTES) += (int64_t)bytes;
@@ -118,12 +121,12 @@ static bool make_halves(lh_mirrored_state *state, const lh_own_content *content,
     if (!halves[i]) return false;
   }
   halves[LH_LIST_FINOBJ]->marked |= RAW_FINALIZED;
-  refer(halves[LH_LIST_FINOBJ], halves[LH_LIST_ALLGC]);
+  refer(state, halves[LH_LIST_FINOBJ], halves[LH_LIST_ALLGC]);
   return true;
 }
 
 static const raw_userdata *newest_mark(const lh_mirrored_state *state) {
-  return user_value(state->ours, LH_STATE_NEWEST_MARK - 1, RAW_USERDATA);
+  return user_value(&state->layout, state->ours, LH_STATE_NEWEST_MARK - 1, RAW_USERDATA);
 }
 
 int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const char *name,
@@ -138,8 +141,8 @@ int lh_link_own_mark(lh_mirrored_state *state, lh_own_content content, const cha
     (void)insert(state->ours, head_of(state, LH_LIST_ALLGC));
   }
   if (!make_halves(state, &content, name, halves)) return lh_fail_memory(error, "linking a mark");
-  refer(halves[LH_LIST_ALLGC], newest_mark(state));
-  refer(state->ours, halves[LH_LIST_FINOBJ]);
+  refer(state, halves[LH_LIST_ALLGC], newest_mark(state));
+  refer(state, state->ours, halves[LH_LIST_FINOBJ]);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FINOBJ; list++) {
     (void)insert(halves[list], head_of(state, list));
   }
@@ -161,15 +164,16 @@ static const raw_object **find_place(const raw_object **link, uint64_t older) {
 }
 
 /* The program's own marks come last, whatever their age: the chain only keeps them alive. */
-static void chain_behind(raw_userdata *newer, raw_userdata *const halves[2]) {
-  refer(halves[LH_LIST_ALLGC], user_value(newer, 0, RAW_USERDATA));
-  refer(newer, halves[LH_LIST_FINOBJ]);
+static void chain_behind(const lh_mirrored_state *state, raw_userdata *newer,
+                         raw_userdata *const halves[2]) {
+  refer(state, halves[LH_LIST_ALLGC], user_value(&state->layout, newer, 0, RAW_USERDATA));
+  refer(state, newer, halves[LH_LIST_FINOBJ]);
 }
 
 int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_carried_mark *marks,
                           size_t n, lh_error *error) {
   const raw_object **links[2] = {head_of(state, LH_LIST_ALLGC), head_of(state, LH_LIST_FINOBJ)};
-  raw_userdata *newer = writable(user_value(newest_mark(state), 0, RAW_USERDATA));
+  raw_userdata *newer = writable(user_value(&state->layout, newest_mark(state), 0, RAW_USERDATA));
   while (n-- > 0) { /* youngest first, as on the lists */
     const lh_carried_mark *mark = &marks[n];
     lh_own_content content = {.magic = LH_OWN_MAGIC,
@@ -187,7 +191,7 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
       if (!link) return lh_fail(error, LH_EBUSY, "a mark has lost its place among the objects");
       links[list] = insert(halves[list], link);
     }
-    chain_behind(newer, halves);
+    chain_behind(state, newer, halves);
     newer = halves[LH_LIST_ALLGC];
   }
   return LH_OK;

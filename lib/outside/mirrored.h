@@ -23,7 +23,7 @@ typedef struct lh_mirrored_state {
 } lh_mirrored_state;
 
 static inline const lh_own_content *lh_mirrored_content(const lh_mirrored_state *state) {
-  return state->ours ? lh_walk_own_content(state->ours) : NULL;
+  return state->ours ? lh_walk_own_content(&state->layout, state->ours) : NULL;
 }
 
 /* ==== marks.c ===================================================================== */

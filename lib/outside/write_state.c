@@ -76,8 +76,9 @@ static bool has_bounded_length(const state_writer *s, const raw_object *object) 
 /* marks.c writes into luaheap's userdata, which a forged registry may have anywhere. */
 static bool has_own_of_target(state_writer *s, uint64_t most_bytes) {
   const raw_userdata *ours = s->state.ours;
-  return !ours || (ours->length <= most_bytes &&
-                   is_of_target(s, ours, raw_content_offset(ours) + ours->length));
+  return !ours ||
+         (ours->length <= most_bytes &&
+          is_of_target(s, ours, raw_content_offset(&s->state.layout, ours) + ours->length));
 }
 
 /* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
@@ -185,7 +186,8 @@ static void count_object(lh_counts *counts, const raw_object *object, bool is_de
 /* The same objects as in the file (lh_is_own). */
 static bool is_own(const state_writer *s, const raw_object *object) {
   if (object == s->state.metatable || object == s->state.own_thread) return true;
-  return object->type == RAW_USERDATA && lh_walk_own_content((const raw_userdata *)object) != NULL;
+  return object->type == RAW_USERDATA &&
+         lh_walk_own_content(&s->state.layout, (const raw_userdata *)object) != NULL;
 }
 
 /* An earlier walk may have measured the file, so the first object resets the counts. */
@@ -273,7 +275,8 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
                            uint64_t bytes) {
   const uint64_t in_holes = s->mirrored->target->is_core ? (uint64_t)1 << 30 : 0;
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
-  if (object->type == RAW_USERDATA) bytes = raw_content_offset((const raw_userdata *)object);
+  if (object->type == RAW_USERDATA)
+    bytes = raw_content_offset(walk->layout, (const raw_userdata *)object);
   s->walked_bytes += bytes;
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }

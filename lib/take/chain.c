@@ -4,14 +4,15 @@
 #include "state.h"
 
 lh_chain lh_chain_begin(const lh_state *state) {
-  return (lh_chain){.last = lh_state_object(state)};
+  return (lh_chain){.layout = &state->layout, .last = lh_state_object(state)};
 }
 
-static const lh_own_content *next_half(const raw_userdata **half, const raw_userdata *holder) {
-  const raw_value *v = &holder->user_values[0];
+static const lh_own_content *next_half(const lh_layout *layout, const raw_userdata **half,
+                                       const raw_userdata *holder) {
+  const raw_value *v = raw_user_values(layout, holder);
   if (v->type != (RAW_USERDATA | RAW_COLLECTABLE)) return NULL;
   *half = (const raw_userdata *)v->as.object;
-  const lh_own_content *content = lh_walk_own_content(*half);
+  const lh_own_content *content = lh_walk_own_content(layout, *half);
   return content && (*half)->n_user_values == 1 && content->kind != LH_MARK_STATE ? content : NULL;
 }
 
@@ -20,8 +21,8 @@ static const lh_own_content *next_half(const raw_userdata **half, const raw_user
 bool lh_chain_next(lh_chain *c) {
   for (;;) {
     uint32_t before = c->content ? c->content->serial : UINT32_MAX;
-    const lh_own_content *one = next_half(&c->halves[1], c->last);
-    const lh_own_content *other = one ? next_half(&c->halves[0], c->halves[1]) : NULL;
+    const lh_own_content *one = next_half(c->layout, &c->halves[1], c->last);
+    const lh_own_content *other = one ? next_half(c->layout, &c->halves[0], c->halves[1]) : NULL;
     if (!other || other->serial != one->serial || one->serial >= before) return false;
     c->last = c->halves[0];
     c->content = one;

@@ -1,28 +1,33 @@
 /*
-** layout.c - finds out which release of Lua 5.4 a state belongs to.
+** layout.c - finds out which release of Lua a state belongs to.
 **
-** The thread and the global state of 5.4 come in four layouts. The probe takes the one in which
+** The thread and the global state of 5.4 come in four layouts, those of 5.5 in one. The probe takes the one in which
 ** every field agrees with the public API. It first compares the address of the global state with
 ** that of the main thread, and follows no pointer. Both are in one block of about 1,620 bytes. All
-** further reads stay inside this block until its pointers have been compared too.
+** further reads stay inside this block until its pointers have been compared too. In 5.5 the main
+** thread is the last in the block, so the build's choices (measure.c) are between the two.
 */
 #include "raw.h"
 
 /* Columns: the fields of lh_layout in their order. */
 /* clang-format off */
 const lh_layout lh_layouts[] = {
-    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, false, false},
-    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, false, false},
-    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, false, false},
-    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, 4, true,  true},
-    {NULL,             0,  0,  0,  0,  0,   0,   0,   0,   0,   0,    0,   0,   0, false, false}};
+#if LH_LUA == 504
+    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, 40, false, false},
+    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, 40, false, false},
+    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, 40, false, false},
+    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, 4, 40, true,  true},
+#else
+    {"5.5.0 or 5.5.1", 40, 48, 56, 96, 0, 264, 272, 472, 216, 1624, -1416, 192, 1 << 20, 40, false, false},
+#endif
+    {.releases = NULL}};
 /* clang-format on */
 
 /* lua_ident reads "$LuaVersion: Lua 5.4.4  Copyright ..."; in 5.1 "$Lua: Lua 5.1.5 ...". */
 void lh_layout_release(const char *ident, char *out) {
   const char *release = ident ? strstr(ident, "Lua 5.") : NULL;
   size_t n = 0;
-  strcpy(out, "5.4");
+  strcpy(out, LH_LUA_NAME);
   if (!release) return;
   release += strlen("Lua ");
   while (n < 15 && ((release[n] >= '0' && release[n] <= '9') || release[n] == '.')) n++;
@@ -32,8 +37,8 @@ void lh_layout_release(const char *ident, char *out) {
 
 static bool is_metamethod_name(const void *address, const char *name) {
   const raw_string *s = address;
-  return s && s->type == RAW_SHORT_STRING && s->short_length == strlen(name) &&
-         memcmp(s->contents, name, s->short_length) == 0;
+  return s && s->type == RAW_SHORT_STRING && raw_string_length(s) == strlen(name) &&
+         memcmp(raw_text(s), name, strlen(name)) == 0;
 }
 
 static bool is_string_metatable(const lh_layout *layout, const void *global, const lh_host *host) {
@@ -77,18 +82,30 @@ static bool is_counted(const char *global, const lh_host *host) {
   return host->gc_bytes < 0 || lh_gc_bytes(global) == (uint64_t)host->gc_bytes;
 }
 
+/* Are the main thread and its global state as far from each other as in one block? The distance of
+** 5.5, which the build may choose, is put into the layout. */
+static bool are_in_one_block(lh_layout *layout, const char *main_thread, const char *global) {
+  ptrdiff_t distance = global - main_thread;
+#if LH_LUA == 505
+  enum { NEAREST = 560, FARTHEST = 1 << 16 };
+  if (-distance < NEAREST || -distance > FARTHEST || distance % (int)sizeof(void *) != 0)
+    return false;
+  layout->global_from_main = (int32_t)distance;
+#endif
+  return distance == layout->global_from_main;
+}
+
 /* The order of the checks matters: see the top of the file. */
-static bool check_layout(const lh_layout *layout, const lh_host *host, lh_misfit *m) {
+static bool check_layout(lh_layout *layout, const lh_host *host, lh_misfit *m) {
   m->n = 0;
   LH_CHECK(m, host->main_thread, "the registry does not hold the main thread");
-  const char *global = (const char *)host->main_thread + layout->global_from_main;
-  LH_CHECK(m, RAW_FIELD(host->main_thread, RAW_THREAD_GLOBAL, const void *) == global,
-           "the global state does not follow the main thread");
-  LH_CHECK(m, RAW_FIELD(host->thread, RAW_THREAD_GLOBAL, const void *) == global,
-           "the thread has another global state");
+  const char *global = raw_global(host->main_thread);
+  LH_CHECK(m, are_in_one_block(layout, host->main_thread, global),
+           "the global state is not in one block with the main thread");
+  LH_CHECK(m, raw_global(host->thread) == global, "the thread has another global state");
   LH_CHECK(m, ((const raw_object *)host->main_thread)->type == RAW_THREAD,
            "the main thread's type byte is not a thread's");
-  LH_CHECK(m, RAW_FIELD(global, layout->main_thread, const void *) == host->main_thread,
+  LH_CHECK(m, raw_main_thread(layout, global) == host->main_thread,
            "the global state names another main thread");
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
   LH_CHECK(m,
@@ -101,7 +118,7 @@ static bool check_layout(const lh_layout *layout, const lh_host *host, lh_misfit
   LH_CHECK(m, is_counted(global, host), "the collector's byte count differs");
   LH_CHECK(m,
            RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) <= 8 &&
-               RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= 1,
+               RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= RAW_LAST_GC_KIND,
            "the collector's state is unknown");
   LH_CHECK(m, is_string_metatable(layout, global, host),
            "the metatable of strings is not where it is expected");
@@ -114,18 +131,17 @@ static bool check_layout(const lh_layout *layout, const lh_host *host, lh_misfit
   return true;
 }
 
-int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error) {
+int lh_layout_probe(const lh_host *host, lh_layout *layout, lh_error *error) {
   lh_misfit m = {0};
   for (const lh_layout *l = lh_layouts; l->releases; l++) {
-    if (!check_layout(l, host, &m)) continue;
-    *layout = l;
-    return LH_OK;
+    *layout = *l;
+    if (check_layout(layout, host, &m)) return LH_OK;
   }
   char release[16];
   lh_layout_release(host->ident, release);
-  return lh_fail(
-      error, LH_EHOST,
-      "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8 on a 64-bit platform; this host "
-      "says it is Lua %s, but its memory is laid out differently: %s",
-      release, m.why);
+  return lh_fail(error, LH_EHOST,
+                 "luaheap needs an unmodified PUC Lua " LH_LUA_RELEASES
+                 " on a 64-bit platform; this host "
+                 "says it is Lua %s, but its memory is laid out differently: %s",
+                 release, m.why);
 }

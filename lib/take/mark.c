@@ -5,11 +5,10 @@
 ** Each serial has two: one stays on allgc; the other gets a metatable with __gc, which moves it to
 ** the head of finobj. Three disturbances are avoided:
 **
-** - A collector step. After making a userdata the API checks for a step, but only if the debt is
-**   above zero. So the debt is lowered and the total raised by the same amount; their sum is the
-**   true total.
-** - A memory error, which would run an emergency collection and jump out with the debt still
-**   lowered. So the memory is taken from the host's allocator first, and a temporary allocation
+** - A collector step. After making a userdata the API checks for a step, but only if no credit is
+**   left (raw.h). So the credit is raised, which leaves the true total as it is.
+** - A memory error, which would run an emergency collection and jump out with the credit still
+**   raised. So the memory is taken from the host's allocator first, and a temporary allocation
 **   function hands it to Lua: Lua cannot fail.
 ** - A sweep. Moving an object to finobj makes Lua sweep on if the sweep stands at the object's
 **   `next`. But a sweep starts behind the first survivor of the list, so it never stands at an
@@ -25,7 +24,7 @@ typedef struct reserve {
   void *alloc_data;
   size_t bytes;
   void *blocks[2];
-  int64_t shift; /* bytes moved from the debt to the total meanwhile */
+  int64_t credit; /* bytes that were added to the collector's credit meanwhile */
 } reserve;
 
 static void *hand_out_block(void *data, void *block, size_t old_bytes, size_t bytes) {
@@ -42,11 +41,11 @@ static void *hand_out_block(void *data, void *block, size_t old_bytes, size_t by
 }
 
 /* Takes blocks for n (1 or 2) userdata of `content_bytes`. False: no memory, and none is held. */
-static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) {
+static bool take_reserve(lua_State *L, const lh_layout *layout, reserve *r, int n,
+                         size_t content_bytes) {
   *r = (reserve){0};
   r->alloc = lua_getallocf(L, &r->alloc_data);
-  r->bytes =
-      offsetof(raw_userdata, user_values) + MARK_USER_VALUES * sizeof(raw_value) + content_bytes;
+  r->bytes = layout->user_values + MARK_USER_VALUES * sizeof(raw_value) + content_bytes;
   for (int i = 0; i < n; i++) {
     r->blocks[i] = r->alloc(r->alloc_data, NULL, LUA_TUSERDATA, r->bytes);
     if (r->blocks[i]) continue;
@@ -56,23 +55,18 @@ static bool take_reserve(lua_State *L, reserve *r, int n, size_t content_bytes) 
   return true;
 }
 
-static void shift_debt(lua_State *L, int64_t by) {
-  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_DEBT) -= by;
-  *(int64_t *)(void *)(lh_global_state(L) + RAW_GLOBAL_TOTAL_BYTES) += by;
-}
-
 /* Until end_silence no allocation wakes the collector, and allocations from the reserve succeed. */
 static void begin_silence(lua_State *L, reserve *r) {
   enum { ENOUGH = 1 << 20 };
-  int64_t debt = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_DEBT, int64_t);
-  r->shift = debt > -ENOUGH ? debt + ENOUGH : 0;
-  shift_debt(L, r->shift);
+  int64_t credit = raw_credit(lh_global_state(L));
+  r->credit = credit < ENOUGH ? ENOUGH - credit : 0;
+  raw_add_credit(lh_global_state(L), r->credit);
   lua_setallocf(L, hand_out_block, r);
 }
 
 static void end_silence(lua_State *L, const reserve *r) {
   lua_setallocf(L, r->alloc, r->alloc_data);
-  shift_debt(L, -r->shift);
+  raw_add_credit(lh_global_state(L), -r->credit);
 }
 
 /* Pushes one mark whose user value is the value below it on the stack. */
@@ -111,11 +105,11 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
   if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
   lh_state *state = lh_push_state(L);
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
-  if (state->tells_work && RAW_FIELD(lh_global_state(L), RAW_GLOBAL_AT_WORK, uint8_t)) {
+  if (state->tells_work && raw_is_at_work(lh_global_state(L))) {
     lua_pop(L, 1);
     return lh_fail(error, LH_EBUSY, "Lua is moving a stack or sweeping: not from an allocation");
   }
-  if (!take_reserve(L, &r, 2, sizeof(lh_own_content) + name_length)) {
+  if (!take_reserve(L, &state->layout, &r, 2, sizeof(lh_own_content) + name_length)) {
     lua_pop(L, 1);
     return lh_fail_memory(error, "planting a mark");
   }
@@ -150,7 +144,9 @@ void lh_void_mark(lua_State *L, const lh_planted *planted) {
 
 void *lh_push_userdata(lua_State *L, const void *tag, size_t bytes, lh_error *error) {
   reserve r;
-  if (!lua_checkstack(L, 1) || !take_reserve(L, &r, 1, sizeof(lh_own_content) + bytes)) {
+  const lh_state *state = lua_checkstack(L, 1) ? lh_find_state(L, error) : NULL;
+  if (!state) return NULL;
+  if (!take_reserve(L, &state->layout, &r, 1, sizeof(lh_own_content) + bytes)) {
     (void)lh_fail_memory(error, "making a userdata");
     return NULL;
   }
@@ -179,8 +175,7 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
     return lh_fail(error, LH_EARGUMENT, "no value at this index, or lh_attach was not called");
   *bytes = 0;
   if (slot->type & RAW_COLLECTABLE) {
-    const void *main_thread =
-        RAW_FIELD(lh_global_state(L), state->layout.main_thread, const void *);
+    const void *main_thread = raw_main_thread(&state->layout, lh_global_state(L));
     *bytes = lh_walk_shallow_bytes(&state->layout, main_thread, slot->as.object);
   }
   return LH_OK;

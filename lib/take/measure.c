@@ -30,7 +30,7 @@ static int make_thread(lua_State *L) {
 }
 
 static uint64_t sum_of_objects(const lh_layout *layout, const void *main_thread) {
-  const char *global = RAW_FIELD(main_thread, RAW_THREAD_GLOBAL, const char *);
+  const char *global = raw_global(main_thread);
   uint64_t sum = sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     for (const raw_object *o = raw_list(global, list); o; o = o->next)
@@ -43,7 +43,7 @@ int lh_measure_layout(lh_layout *layout, lh_error *error) {
   meter m = {0};
   /* A host may hide these functions: then the usual sizes are assumed. */
   if (!lua_newstate || !lua_newthread || !lua_close) return LH_OK;
-  lua_State *L = lua_newstate(allocate_measured, &m);
+  lua_State *L = lh_new_state(allocate_measured, &m);
   if (!L) return lh_fail_memory(error, "attaching to the Lua state");
   lua_pushcfunction(L, make_thread);
   if (lua_pcall(L, 0, 0, 0) != LUA_OK) {
@@ -54,9 +54,11 @@ int lh_measure_layout(lh_layout *layout, lh_error *error) {
   layout->thread_bytes = m.bytes[1];
   uint64_t counted = lh_gc_bytes(lh_global_state(L)), sum = sum_of_objects(layout, L);
   lua_close(L);
-  if (m.n_threads == 2 && m.bytes[1] >= layout->global_from_main && sum == counted) return LH_OK;
+  if (m.n_threads == 2 && (int64_t)m.bytes[1] >= layout->global_from_main && sum == counted)
+    return LH_OK;
   return lh_fail(error, LH_EHOST,
-                 "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8: the objects of a new state "
+                 "luaheap needs an unmodified PUC Lua " LH_LUA_RELEASES
+                 ": the objects of a new state "
                  "of this one have %llu bytes, and it counts %llu",
                  (unsigned long long)sum, (unsigned long long)counted);
 }

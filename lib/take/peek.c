@@ -22,7 +22,7 @@ static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
 
 static bool read_text(const lh_peek *p, uint64_t address, char *out, size_t size) {
   raw_string s;
-  if (!lh_peek_at(p, address, &s, sizeof s)) return false;
+  if (!lh_peek_at(p, address, &s, offsetof(raw_string, contents))) return false;
   if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return false;
   uint64_t length = raw_string_length(&s), n = length < size - 1 ? length : size - 1;
   if (!lh_peek_at(p, address + offsetof(raw_string, contents), out, n)) return false;
@@ -77,7 +77,7 @@ typedef struct slots {
 static void slots_begin(slots *it, const lh_peek *p, const raw_table *table) {
   it->p = p;
   it->at = address_of(table->slots);
-  it->left = table->last_free && table->log2_slots < 32 ? (size_t)1 << table->log2_slots : 0;
+  it->left = table->log2_slots < 32 ? raw_hash_slots(table) : 0;
   if (it->left > MOST_SLOTS) it->left = 0;
   it->i = it->n = 0;
 }
@@ -116,9 +116,21 @@ static bool find_key(const lh_peek *p, const raw_table *table, const char *key, 
 
 static size_t read_array(const lh_peek *p, const lh_layout *layout, const raw_table *table,
                          raw_value *values, size_t most) {
-  uint64_t n = raw_array_slots(layout, table);
+  enum { MOST = 256 };
+  uint64_t n = raw_array_slots(layout, table), at = address_of(table->array);
   if (n > most) n = most;
-  return n > 0 && lh_peek_at(p, address_of(table->array), values, n * sizeof *values) ? n : 0;
+#if LH_LUA == 504
+  return n > 0 && lh_peek_at(p, at, values, n * sizeof *values) ? n : 0;
+#else
+  raw_payload payloads[MOST];
+  uint8_t types[MOST];
+  if (n > MOST) n = MOST;
+  if (!lh_peek_at(p, at - raw_array_head(n), payloads, raw_array_head(n)) ||
+      !lh_peek_at(p, at + offsetof(raw_array, types), types, n))
+    return 0;
+  for (uint64_t i = 0; i < n; i++) values[i] = (raw_value){payloads[n - 1 - i], types[i]};
+  return n;
+#endif
 }
 
 static bool read_registry(const lh_peek *p, const lh_seen_state *seen, raw_table *registry) {
@@ -228,12 +240,14 @@ bool lh_peek_source(const lh_peek *p, const lh_seen_state *seen, lh_peek_where a
 
 /* ==== Loaded libraries ============================================================== */
 
-static bool read_own(const lh_peek *p, const raw_slot *slot, lh_own_content *own) {
+static bool read_own(const lh_peek *p, const lh_seen_state *seen, const raw_slot *slot,
+                     lh_own_content *own) {
   raw_userdata u;
   uint64_t at = address_of(slot->value.object);
   return slot->key_type == RAW_LIGHT_USERDATA &&
          slot->value_type == (RAW_USERDATA | RAW_COLLECTABLE) && lh_peek_at(p, at, &u, sizeof u) &&
-         u.length >= sizeof *own && lh_peek_at(p, at + raw_content_offset(&u), own, sizeof *own) &&
+         u.length >= sizeof *own &&
+         lh_peek_at(p, at + raw_content_offset(seen->layout, &u), own, sizeof *own) &&
          own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE && own->tag == slot->key.pointer;
 }
 
@@ -247,7 +261,7 @@ bool lh_peek_luaheap(const lh_peek *p, const lh_seen_state *seen, uint64_t *stat
   if (!read_registry(p, seen, &registry)) return false;
   slots_begin(&it, p, &registry);
   for (const raw_slot *s; (s = slots_next(&it));) {
-    if (!read_own(p, s, &own)) continue;
+    if (!read_own(p, seen, s, &own)) continue;
     found = true;
     if (own.state_id) *state_id = own.state_id;
   }
@@ -255,7 +269,7 @@ bool lh_peek_luaheap(const lh_peek *p, const lh_seen_state *seen, uint64_t *stat
 }
 
 static uint64_t shared_slot(const raw_table *table) {
-  return table->last_free ? 0 : address_of(table->slots);
+  return raw_hash_slots(table) > 0 ? 0 : address_of(table->slots);
 }
 
 uint64_t lh_peek_library(const lh_peek *p, const lh_seen_state *seen) {

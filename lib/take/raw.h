@@ -1,17 +1,33 @@
 /*
-** raw.h - the memory layout of PUC Lua 5.4's objects, in our own words.
+** raw.h - the memory layout of PUC Lua's objects, in our own words.
 **
-** The object structures are the same in 5.4.0 to 5.4.8 on LP64 platforms; enough offsets are
-** asserted that no field can be elsewhere. The thread (lua_State) and the global state differ by
-** release, and are read through a table of offsets, which lh_layout_probe chooses. Everything is
-** read in place. luaheap writes only the collector's debt and total (mark.c, allocate.c), slots on
-** top of a stack (values.c), a bit of a call (stacks.h) and the rest of a hook's count
-** (watch_hook.c).
+** LH_LUA is the minor release that this is compiled for, as lua.h counts: 504 or 505. The object
+** structures are the same in all of its releases on LP64 platforms; enough offsets are asserted
+** that no field can be elsewhere. What differs between 5.4 and 5.5 differs here and in raw_code.h
+** alone, and others read it through the functions below. The thread (lua_State) and the global
+** state differ by release, and are read through a table of offsets, which lh_layout_probe chooses.
+** Everything is read in place. luaheap writes only the collector's debt and total (mark.c,
+** allocate.c), slots on top of a stack (values.c), a bit of a call (stacks.h) and the rest of a
+** hook's count (watch_hook.c).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
 
 #include "base.h"
+
+#ifndef LH_LUA
+#include "weak_lua.h"
+#define LH_LUA LUA_VERSION_NUM
+#endif
+#if LH_LUA == 504
+#define LH_LUA_NAME "5.4"
+#define LH_LUA_RELEASES "5.4.0 to 5.4.8"
+#elif LH_LUA == 505
+#define LH_LUA_NAME "5.5"
+#define LH_LUA_RELEASES "5.5.0 or 5.5.1"
+#else
+#error "luaheap knows Lua 5.4 and 5.5"
+#endif
 
 /* A type byte: bits 0 to 3 are the basic type, 4 and 5 a variant; bit 6 in a value: collectable. */
 enum {
@@ -62,11 +78,27 @@ typedef struct raw_value {
 typedef struct raw_string {
   RAW_HEADER;
   uint8_t extra;
-  uint8_t short_length; /* of a short string */
+  int8_t short_length; /* of a short string; in 5.5 a long one's raw_string_kind */
   uint32_t hash;
   uint64_t long_length; /* of a long string */
+#if LH_LUA == 504
   char contents[];
+#else
+  union {
+    char contents[8];      /* of a short string, which goes on behind it */
+    const char *elsewhere; /* of a long string: its text */
+  };
+  void *free_text, *free_data; /* of a long string, unless its kind is RAW_STRING_REGULAR */
+#endif
 } raw_string;
+
+/* In 5.5, where the text of a long string is: behind the string itself, in memory that nobody frees,
+** or in a block that the string frees. */
+typedef enum raw_string_kind {
+  RAW_STRING_REGULAR = -1,
+  RAW_STRING_FIXED = -2,
+  RAW_STRING_EXTERNAL = -3
+} raw_string_kind;
 
 typedef struct raw_slot {
   raw_payload value;
@@ -76,14 +108,26 @@ typedef struct raw_slot {
   raw_payload key;
 } raw_slot;
 
+/* The array part of a table: see raw_array_value. */
+#if LH_LUA == 504
+typedef raw_value raw_array;
+#else
+typedef struct raw_array {
+  uint32_t length_hint;
+  uint8_t types[]; /* the payloads are in front, the first one nearest */
+} raw_array;
+#endif
+
 typedef struct raw_table {
   RAW_HEADER;
   uint8_t flags;
   uint8_t log2_slots;
-  uint32_t array_limit;
-  const raw_value *array;
+  uint32_t array_limit; /* in 5.5 the array's size */
+  const raw_array *array;
   const raw_slot *slots;
+#if LH_LUA == 504
   const raw_slot *last_free; /* NULL: the slots are the shared dummy */
+#endif
   const struct raw_table *metatable;
   const raw_object *gclist;
 } raw_table;
@@ -94,7 +138,6 @@ typedef struct raw_userdata {
   uint64_t length;
   const raw_table *metatable;
   const raw_object *gclist; /* without user values the content starts here */
-  raw_value user_values[];
 } raw_userdata;
 
 typedef struct raw_upvalue {
@@ -122,7 +165,7 @@ typedef struct raw_line {
 
 typedef struct raw_proto {
   RAW_HEADER;
-  uint8_t n_parameters, is_vararg, max_stack;
+  uint8_t n_parameters, flags /* raw_proto_flag */, max_stack;
   int32_t n_upvalues, n_constants, n_code, n_line_deltas, n_nested, n_locals, n_lines;
   int32_t first_line, last_line;
   const raw_value *constants;
@@ -137,6 +180,19 @@ typedef struct raw_proto {
 } raw_proto;
 
 enum { RAW_LINE_ABSOLUTE = -128 };
+
+/* In 5.4 `flags` tells only whether the function is vararg. */
+typedef enum raw_proto_flag {
+#if LH_LUA == 504
+  RAW_PROTO_COPIED_UP = 0xFF,
+  RAW_PROTO_VARARG = 0xFF,
+  RAW_PROTO_FIXED = 0
+#else
+  RAW_PROTO_COPIED_UP = 1, /* vararg: it is copied up behind its extra arguments when it starts */
+  RAW_PROTO_VARARG = 3,    /* mask; 2: the extra arguments are in a table */
+  RAW_PROTO_FIXED = 4      /* code and line information are in memory that Lua does not own */
+#endif
+} raw_proto_flag;
 
 typedef struct raw_lua_closure {
   RAW_HEADER;
@@ -160,12 +216,22 @@ typedef struct raw_call {
   const struct raw_call *previous, *next;
   const uint32_t *saved_pc; /* of a Lua function */
   int32_t trap, n_varargs;  /* of a Lua function */
+#if LH_LUA == 504
   uint8_t rest[14];
   uint16_t status;
+#else
+  uint8_t rest[12];
+  uint32_t status;
+#endif
 } raw_call;
 
 /* Bits of raw_call.status; raw_call_bit has more. */
+#if LH_LUA == 504
 enum { RAW_CALL_IS_C = 2, RAW_CALL_OURS = 0x8000 };
+#else
+enum { RAW_CALL_IS_C = 0x8000 };
+#define RAW_CALL_OURS 0x80000000u
+#endif
 enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
 
 #define RAW_OFFSET(type, field, offset) \
@@ -178,9 +244,8 @@ RAW_OFFSET(raw_string, contents, 24);
 RAW_OFFSET(raw_slot, next, 12);
 RAW_OFFSET(raw_slot, key, 16);
 RAW_OFFSET(raw_table, array_limit, 12);
-RAW_OFFSET(raw_table, metatable, 40);
 RAW_OFFSET(raw_userdata, n_user_values, 10);
-RAW_OFFSET(raw_userdata, user_values, 40);
+RAW_OFFSET(raw_userdata, gclist, 32);
 RAW_OFFSET(raw_upvalue, u, 24);
 RAW_OFFSET(raw_upvalue_name, kind, 10);
 RAW_OFFSET(raw_local, end_pc, 12);
@@ -192,10 +257,19 @@ RAW_OFFSET(raw_proto, source, 112);
 RAW_OFFSET(raw_lua_closure, upvalues, 32);
 RAW_OFFSET(raw_c_closure, upvalues, 32);
 RAW_OFFSET(raw_call, n_varargs, 44);
+#if LH_LUA == 504
+RAW_OFFSET(raw_table, metatable, 40);
 RAW_OFFSET(raw_call, status, 62);
+_Static_assert(sizeof(raw_table) == 56, "Table");
+#else
+RAW_OFFSET(raw_table, metatable, 32);
+RAW_OFFSET(raw_call, status, 60);
+RAW_OFFSET(raw_array, types, 4);
+_Static_assert(sizeof(raw_table) == 48, "Table");
+_Static_assert(sizeof(raw_string) == 48, "TString");
+#endif
 _Static_assert(sizeof(raw_value) == 16, "TValue");
 _Static_assert(sizeof(raw_slot) == 24, "Node");
-_Static_assert(sizeof(raw_table) == 56, "Table");
 _Static_assert(sizeof(raw_upvalue) == 40, "UpVal");
 _Static_assert(sizeof(raw_proto) == 128, "Proto");
 _Static_assert(sizeof(raw_call) == 64, "CallInfo");
@@ -207,17 +281,23 @@ typedef struct lh_layout {
   const char *releases;
   uint16_t stack_last, stack, open_upvalues, base_call;                    /* lua_State */
   uint16_t main_thread, memory_message, metamethod_names, type_metatables; /* global_State */
-  size_t thread_bytes;       /* a thread's block (LX), unless the build chose: measure.c */
-  size_t main_thread_bytes;  /* main thread and global state in one block (LG), likewise */
-  uint16_t global_from_main; /* distance of the two inside the block */
-  uint16_t hook_count;       /* lua_State: instructions left until its hook is called */
-  uint16_t call_hooked;      /* bit of raw_call.status: a debug hook runs; see raw_call_bit */
+  size_t thread_bytes;      /* a thread's block (LX), unless the build chose: measure.c */
+  size_t main_thread_bytes; /* main thread and global state in one block, likewise */
+  int32_t global_from_main; /* distance of the two inside the block; in 5.5 below 0, and the build
+                               may choose it (lh_layout_probe) */
+  uint16_t hook_count;      /* lua_State: instructions left until its hook is called */
+  uint32_t call_hooked;     /* bit of raw_call.status: a debug hook runs; see raw_call_bit */
+  uint16_t user_values;     /* Udata: where its user values are; 5.5.1 aligns them: see state.c */
   bool size_flag_in_mark; /* a table's "limit is not the size" is bit 7 of `marked`, not `flags` */
   bool may_dangle;        /* an object may outlive its targets: generational mode, finalizers */
 } lh_layout;
 
 enum {
+#if LH_LUA == 504
   RAW_THREAD_STATUS = 10,
+#else
+  RAW_THREAD_STATUS = 11,
+#endif
   RAW_THREAD_TOP = 16,
   RAW_THREAD_GLOBAL = 24,
   RAW_THREAD_CALL = 32,
@@ -231,11 +311,21 @@ enum {
   RAW_GLOBAL_REGISTRY = 64,
   RAW_GLOBAL_NIL = 80, /* a value that is nil once the state is built */
   RAW_GLOBAL_SEED = 96,
+#if LH_LUA == 504
   RAW_GLOBAL_WHITE = 100,
   RAW_GLOBAL_GC_STATE = 101,
   RAW_GLOBAL_GC_KIND = 102,
   RAW_GLOBAL_AT_WORK = 103, /* "no emergency collection" since 5.4.4; a multiplier before */
   RAW_GLOBAL_STOP = 106,    /* since 5.4.4 */
+  RAW_LAST_GC_KIND = 1,
+#else
+  RAW_GLOBAL_WHITE = 106,
+  RAW_GLOBAL_GC_STATE = 107,
+  RAW_GLOBAL_GC_KIND = 108,
+  RAW_GLOBAL_AT_WORK = 109,
+  RAW_GLOBAL_STOP = 110,
+  RAW_LAST_GC_KIND = 2, /* generational, in a cycle of the whole heap */
+#endif
   RAW_GLOBAL_ALLGC = 112,
   RAW_GLOBAL_FINOBJ = 128,
   RAW_GLOBAL_TOBEFNZ = 176,
@@ -261,7 +351,7 @@ typedef struct lh_host {
 /* Chooses the layout that fits the host in every field. LH_EHOST: none fits; the message says why.
 ** No memory outside the block of the main thread and the global state is read before that is
 ** confirmed. */
-int lh_layout_probe(const lh_host *host, const lh_layout **layout, lh_error *error);
+int lh_layout_probe(const lh_host *host, lh_layout *layout, lh_error *error);
 
 /* All layouts; the entry behind the last has no `releases`. lh_layout_is_other tells apart 5.4.1
 ** and 5.4.2, whose offsets are almost equal: is the state of the other release? `main_thread` may
@@ -295,9 +385,44 @@ static inline const raw_object *raw_list(const char *global, lh_list list) {
   return RAW_FIELD(global, heads[list], const raw_object *);
 }
 
+/* A thread's global state, and the main thread of a global state. */
+static inline const char *raw_global(const void *thread) {
+  return RAW_FIELD(thread, RAW_THREAD_GLOBAL, const char *);
+}
+
+static inline const void *raw_main_thread(const lh_layout *layout, const char *global) {
+#if LH_LUA == 504
+  return RAW_FIELD(global, layout->main_thread, const void *);
+#else
+  return global - layout->global_from_main;
+#endif
+}
+
 static inline uint64_t lh_gc_bytes(const char *global) {
-  return (uint64_t)(RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t) +
-                    RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t));
+  int64_t total = RAW_FIELD(global, RAW_GLOBAL_TOTAL_BYTES, int64_t);
+  int64_t debt = RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t);
+  return (uint64_t)(LH_LUA == 504 ? total + debt : total - debt);
+}
+
+/* Bytes that may be allocated until a step of the collector is due; 0 or less: one is due. */
+static inline int64_t raw_credit(const char *global) {
+  int64_t debt = RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t);
+  return LH_LUA == 504 ? -debt : debt;
+}
+
+/* Makes the credit greater, and the bytes that the collector counts stay. */
+static inline void raw_add_credit(char *global, int64_t bytes) {
+  *(int64_t *)(void *)(global + RAW_GLOBAL_DEBT) += LH_LUA == 504 ? -bytes : bytes;
+  *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) += bytes;
+}
+
+/* Is Lua moving a stack or sweeping, so that its allocation function must not read the heap? Of
+** releases that tell (5.4.4 and later). A collection of young objects in 5.5 shows by its phase. */
+static inline bool raw_is_at_work(const char *global) {
+  if (RAW_FIELD(global, RAW_GLOBAL_AT_WORK, uint8_t)) return true;
+  uint8_t state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t);
+  return LH_LUA == 505 && RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) == 1 && state >= 1 &&
+         state <= 6;
 }
 
 /* The mask of the white that dead objects have during a sweep; 0 in other phases. */
@@ -312,26 +437,112 @@ static inline bool raw_is_empty(uint8_t type) {
 }
 
 static inline uint64_t raw_string_length(const raw_string *s) {
-  return s->type == RAW_SHORT_STRING ? s->short_length : s->long_length;
+  return s->type == RAW_SHORT_STRING ? (uint8_t)s->short_length : s->long_length;
 }
 
+/* Its text. A short string's is always behind it. */
+static inline const char *raw_text(const raw_string *s) {
+#if LH_LUA == 505
+  if (s->type != RAW_SHORT_STRING) return s->elsewhere;
+#endif
+  return (const char *)s + offsetof(raw_string, contents);
+}
+
+static inline raw_string_kind raw_kind_of_string(const raw_string *s) {
+  bool tells = LH_LUA == 505 && s->type == RAW_LONG_STRING;
+  return tells ? (raw_string_kind)s->short_length : RAW_STRING_REGULAR;
+}
+
+/* Of the string itself; an external text is not counted by the collector. */
+static inline uint64_t raw_string_bytes(const raw_string *s) {
+  uint64_t with_text = offsetof(raw_string, contents) + raw_string_length(s) + 1;
+#if LH_LUA == 505
+  if (s->type == RAW_SHORT_STRING) return with_text;
+  switch (raw_kind_of_string(s)) {
+    case RAW_STRING_FIXED: return offsetof(raw_string, free_text);
+    case RAW_STRING_EXTERNAL: return sizeof(raw_string);
+    default: return with_text + sizeof s->elsewhere;
+  }
+#endif
+  return with_text;
+}
+
+/* Slots of the hash part; 0: they are the dummy that all such tables share. */
 static inline uint64_t raw_hash_slots(const raw_table *t) {
+#if LH_LUA == 504
   return t->last_free ? (uint64_t)1 << t->log2_slots : 0;
+#else
+  return t->flags & 0x40 ? 0 : (uint64_t)1 << t->log2_slots;
+#endif
 }
 
-/* The array part may be bigger than its limit: its size is then the next power of two. */
+/* The bytes of its block, and what is in front of the slots: from 8 slots on 5.5 keeps a pointer. */
+static inline uint64_t raw_slots_head(uint64_t n_slots) {
+  return LH_LUA == 505 && n_slots >= 8 ? sizeof(void *) : 0;
+}
+
+static inline uint64_t raw_slots_bytes(uint64_t n_slots) {
+  return sizeof(raw_slot) * n_slots + raw_slots_head(n_slots);
+}
+
+/* In 5.4 the array part may be bigger than its limit: its size is then the next power of two. */
 static inline uint64_t raw_array_slots(const lh_layout *layout, const raw_table *t) {
   uint64_t limit = t->array_limit, slots = 1;
   uint8_t flags = layout->size_flag_in_mark ? t->marked : t->flags;
-  if (!(flags & 0x80) || (limit & (limit - 1)) == 0) return limit;
+  if (LH_LUA == 505 || !(flags & 0x80) || (limit & (limit - 1)) == 0) return limit;
   while (slots < limit) slots *= 2;
   return slots;
 }
 
+/* The bytes of the array part's block, and of the payloads in front of `array`. */
+static inline uint64_t raw_array_head(uint64_t n_slots) {
+  return LH_LUA == 504 ? 0 : sizeof(raw_payload) * n_slots;
+}
+
+static inline uint64_t raw_array_bytes(uint64_t n_slots) {
+#if LH_LUA == 504
+  return sizeof(raw_value) * n_slots;
+#else
+  return n_slots == 0 ? 0 : raw_array_head(n_slots) + sizeof(raw_array) + n_slots;
+#endif
+}
+
+/* The blocks of a table's two parts; NULL: it has none. */
+static inline const void *raw_array_block(const lh_layout *layout, const raw_table *t) {
+  uint64_t n = raw_array_slots(layout, t);
+  return n == 0 ? NULL : (const char *)t->array - raw_array_head(n);
+}
+
+static inline const void *raw_slots_block(const raw_table *t) {
+  uint64_t n = raw_hash_slots(t);
+  return n == 0 ? NULL : (const char *)t->slots - raw_slots_head(n);
+}
+
+/* Of slot i, counted from 0. */
+static inline uint8_t raw_array_type(const raw_array *array, uint64_t i) {
+#if LH_LUA == 504
+  return array[i].type;
+#else
+  return array->types[i];
+#endif
+}
+
+static inline raw_payload raw_array_payload(const raw_array *array, uint64_t i) {
+#if LH_LUA == 504
+  return array[i].as;
+#else
+  return ((const raw_payload *)(const void *)array)[-1 - (int64_t)i];
+#endif
+}
+
+static inline const raw_value *raw_user_values(const lh_layout *layout, const raw_userdata *u) {
+  return &RAW_FIELD(u, layout->user_values, raw_value);
+}
+
 /* The offset of a userdata's content. Userdata without user values have no `gclist`. */
-static inline uint64_t raw_content_offset(const raw_userdata *u) {
+static inline uint64_t raw_content_offset(const lh_layout *layout, const raw_userdata *u) {
   if (u->n_user_values == 0) return offsetof(raw_userdata, gclist);
-  return offsetof(raw_userdata, user_values) + sizeof(raw_value) * (uint64_t)u->n_user_values;
+  return layout->user_values + sizeof(raw_value) * (uint64_t)u->n_user_values;
 }
 
 static inline bool raw_is_open(const raw_upvalue *u) {
@@ -342,6 +553,18 @@ static inline const void *raw_c_function(raw_payload payload, uint8_t type) {
   if (type == RAW_LIGHT_C_FUNCTION) return payload.pointer;
   if (type != (RAW_C_CLOSURE | RAW_COLLECTABLE)) return NULL;
   return ((const raw_c_closure *)(const void *)payload.object)->function;
+}
+
+/* The extra space in front of each thread, which the build chose. */
+static inline size_t raw_extra_bytes(const lh_layout *layout) {
+  enum { THREAD_BYTES = 208 }; /* of 5.5 */
+  return layout->thread_bytes - (LH_LUA == 504 ? (size_t)layout->global_from_main : THREAD_BYTES);
+}
+
+/* The block that the main thread and its global state are in. */
+static inline const void *raw_main_block(const lh_layout *layout, const char *global) {
+  if (LH_LUA == 505) return global;
+  return (const char *)raw_main_thread(layout, global) - raw_extra_bytes(layout);
 }
 
 static inline const raw_value *raw_stack(const lh_layout *layout, const void *thread) {
@@ -378,7 +601,7 @@ typedef enum raw_call_bit {
 } raw_call_bit;
 
 static inline bool raw_call_is(const lh_layout *layout, const raw_call *call, raw_call_bit bit) {
-  return (call->status & layout->call_hooked << bit) != 0;
+  return (call->status & (unsigned)layout->call_hooked << bit) != 0;
 }
 
 /* The thread's innermost protected call, as a place on the C stack; 0 when it runs none. */

@@ -1,18 +1,17 @@
 /*
 ** raw_code.h - the Lua instructions that the writing half reads.
 **
-** They are the same in all 5.4 releases, which share one bytecode version.
+** They are the same in all releases of a minor release, which share one bytecode version.
 **
 **     bits  0-6   7-14  15    16-23  24-31
-**           op    A     k     B      C
+**           op    A     k     B      C           in 5.5 OP_NEWTABLE and OP_SETLIST: B 16-21, C 22-31
 **           op    A     Bx (15-31)               OP_CLOSURE, loops
 **           op    sJ (7-31), less 2^24 - 1       OP_JMP
 */
 #ifndef LUAHEAP_RAW_CODE_H
 #define LUAHEAP_RAW_CODE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "raw.h"
 
 enum {
   RAW_OP_MOVE = 0,
@@ -50,8 +49,15 @@ enum {
   RAW_OP_SETLIST = 78,
   RAW_OP_CLOSURE = 79,
   RAW_OP_VARARG = 80,
+#if LH_LUA == 505
+  RAW_OP_GETVARG = 81,
+  RAW_OP_ERRNNIL = 82,
+  RAW_OP_VARARGPREP = 83,
+  RAW_OP_EXTRAARG = 84
+#else
   RAW_OP_VARARGPREP = 81,
   RAW_OP_EXTRAARG = 82
+#endif
 };
 
 static inline unsigned raw_opcode(uint32_t i) {

@@ -79,7 +79,7 @@ static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   p = lh_put_uvarint(p, shot->gc_bytes);
   p = lh_put_uvarint(p, shot->string_table_bytes);
   *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
-  *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_KIND, uint8_t);
+  *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_KIND, uint8_t) != 0;
   p = lh_put_uvarint(p, facts->n_finalized);
   for (unsigned i = 0; i < 4; i++) p = lh_put_uvarint(p, walk->n_objects[i]);
   p = lh_put_uvarint(p, walk->object_bytes);
@@ -97,7 +97,7 @@ void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
   shot->walk.out = &shot->out;
   shot->walk.global = global;
   shot->walk.layout = layout;
-  shot->walk.main_thread = RAW_FIELD(global, layout->main_thread, const void *);
+  shot->walk.main_thread = raw_main_thread(layout, global);
   shot->gc_bytes = lh_gc_bytes(global);
   shot->longest_bytes = lh_out_longest(shot->gc_bytes, section_bytes);
   shot->string_table_bytes =

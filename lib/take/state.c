@@ -129,8 +129,9 @@ static int check_version(lua_State *L, lh_error *error) {
   lh_layout_release(lua_ident, release);
   if (!lua_ident) strcpy(release, "not PUC");
   if (lua_newuserdatauv) strcpy(release, "newer");
-  return lh_fail(error, LH_EHOST, "luaheap needs PUC Lua 5.4.0 to 5.4.8; this Lua is %s%s", release,
-                 lua_newuserdatauv ? " than 5.4" : " and lacks the functions of 5.4");
+  return lh_fail(
+      error, LH_EHOST, "luaheap needs PUC Lua " LH_LUA_RELEASES "; this Lua is %s%s", release,
+      lua_newuserdatauv ? " than " LH_LUA_NAME : " and lacks the functions of " LH_LUA_NAME);
 }
 
 /* Asks the API about the host. Leaves host->top_pointer on the stack. */
@@ -177,17 +178,17 @@ static void make_known_objects(lua_State *L, lua_CFunction function) {
 }
 
 static bool known_table_reads_back(const raw_table *t) {
-  if (t->type != RAW_TABLE || t->array_limit != 2 || t->log2_slots != 1 || !t->last_free ||
-      t->metatable != t)
+  if (t->type != RAW_TABLE || t->array_limit != 2 || raw_hash_slots(t) != 2 || t->metatable != t)
     return false;
   const raw_slot *s = raw_is_empty(t->slots[0].value_type) ? &t->slots[1] : &t->slots[0];
-  return t->array[0].type == RAW_INTEGER && t->array[0].as.integer == known_integer &&
-         t->array[1].type == RAW_FLOAT && t->array[1].as.number == known_float &&
-         s->value_type == RAW_TRUE && s->key_type == RAW_LIGHT_USERDATA &&
-         s->key.pointer == (const void *)&registry_key;
+  return raw_array_type(t->array, 0) == RAW_INTEGER &&
+         raw_array_payload(t->array, 0).integer == known_integer &&
+         raw_array_type(t->array, 1) == RAW_FLOAT &&
+         raw_array_payload(t->array, 1).number == known_float && s->value_type == RAW_TRUE &&
+         s->key_type == RAW_LIGHT_USERDATA && s->key.pointer == (const void *)&registry_key;
 }
 
-static bool known_objects_read_back(const raw_value *slots) {
+static bool known_objects_read_back(const lh_layout *layout, const raw_value *slots) {
   static const uint8_t types[3] = {RAW_TABLE, RAW_USERDATA, RAW_C_CLOSURE};
   for (int i = 0; i < 3; i++) {
     if (slots[i].type != (types[i] | RAW_COLLECTABLE)) return false;
@@ -197,8 +198,15 @@ static bool known_objects_read_back(const raw_value *slots) {
   const raw_userdata *u = (const raw_userdata *)slots[1].as.object;
   const raw_c_closure *c = (const raw_c_closure *)slots[2].as.object;
   return known_table_reads_back((const raw_table *)table) && u->length == 24 &&
-         u->n_user_values == 1 && u->user_values[0].as.object == table && c->n_upvalues == 1 &&
-         c->upvalues[0].as.object == table;
+         u->n_user_values == 1 && raw_user_values(layout, u)->as.object == table &&
+         c->n_upvalues == 1 && c->upvalues[0].as.object == table;
+}
+
+/* Where the one user value of the userdata in slot 2 is, from where Lua says that its content is. */
+static uint16_t user_values_of(lua_State *L, const raw_object *userdata) {
+  ptrdiff_t at = (const char *)lua_touserdata(L, 2) - (const char *)userdata;
+  bool is_aligned = LH_LUA == 505 && at == 64;
+  return (uint16_t)((is_aligned ? 64 : 56) - sizeof(raw_value));
 }
 
 /* The __gc of our userdata. It puts marks on finobj, and tells a watcher or a recorder that the
@@ -218,15 +226,16 @@ typedef struct attachment {
 static int check_host(lua_State *L, attachment *a) {
   lh_host host;
   read_host(L, &host);
-  const lh_layout *layout;
-  int code = lh_layout_probe(&host, &layout, a->error);
+  int code = lh_layout_probe(&host, &a->layout, a->error);
   if (code < 0) return code;
   make_known_objects(L, finalize);
-  a->layout = *layout;
-  if (known_objects_read_back(lh_stack_slot(L, 1))) return lh_measure_layout(&a->layout, a->error);
+  const raw_value *slots = lh_stack_slot(L, 1);
+  a->layout.user_values = user_values_of(L, slots[1].as.object);
+  if (known_objects_read_back(&a->layout, slots)) return lh_measure_layout(&a->layout, a->error);
   return lh_fail(a->error, LH_EHOST,
-                 "luaheap needs an unmodified PUC Lua 5.4.0 to 5.4.8: this one's objects are laid "
-                 "out differently");
+                 "luaheap needs an unmodified PUC Lua " LH_LUA_RELEASES
+                 ": this one's objects are "
+                 "laid out differently");
 }
 
 /* Checks everything, makes the state and registers it. May raise "not enough memory". */

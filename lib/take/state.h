@@ -55,7 +55,7 @@ lh_state *lh_push_state(lua_State *L);
 lh_state *lh_find_state(lua_State *L, lh_error *error);
 
 static inline const raw_userdata *lh_state_object(const lh_state *state) {
-  return (const void *)((const char *)state - offsetof(raw_userdata, user_values) -
+  return (const void *)((const char *)state - state->layout.user_values -
                         LH_STATE_USER_VALUES * sizeof(raw_value));
 }
 
@@ -71,8 +71,17 @@ int lh_call_protected(lua_State *L, lua_CFunction function, void *argument, cons
 /* The stack slot of the running function's value at a positive index; NULL if there is none. */
 const raw_value *lh_stack_slot(lua_State *L, int index);
 
+/* A new state without a library, of which the program knows nothing. NULL: no memory. */
+static inline lua_State *lh_new_state(lua_Alloc alloc, void *data) {
+#if LH_LUA == 504
+  return lua_newstate(alloc, data);
+#else
+  return lua_newstate(alloc, data, 0);
+#endif
+}
+
 static inline char *lh_global_state(lua_State *L) {
-  return RAW_FIELD(L, RAW_THREAD_GLOBAL, char *);
+  return (char *)(uintptr_t)raw_global(L);
 }
 
 /* mark.c: plants the two marks of one serial; see lh_mark. Name NULL: it is named by time_ns. */
@@ -91,6 +100,7 @@ void lh_void_mark(lua_State *L, const lh_planted *planted);
 /* chain.c: the marks of a state, youngest first: a chain of user values, in the order of both
 ** lists. */
 typedef struct lh_chain {
+  const lh_layout *layout;
   const raw_userdata *last;      /* older userdata of the current mark; the state at first */
   const raw_userdata *halves[2]; /* the mark's: on allgc and, if all is well, on finobj */
   const lh_own_content *content;

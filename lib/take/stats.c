@@ -107,7 +107,7 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   *counts = (lh_counts){0};
   pass p = {.layout = &state->layout,
             .counts = counts,
-            .main_thread = RAW_FIELD(global, state->layout.main_thread, const void *),
+            .main_thread = raw_main_thread(&state->layout, global),
             .dead_white = raw_dead_white(global),
             .epochs = n_epochs ? epochs : &all};
   if (n_epochs <= n_marks) p.merged = n_marks - (n_epochs ? (uint32_t)n_epochs - 1 : 0);
@@ -119,7 +119,7 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
 
 static uint64_t used_slots(const lh_layout *layout, const raw_table *t) {
   uint64_t used = 0, array_slots = raw_array_slots(layout, t), hash_slots = raw_hash_slots(t);
-  for (uint64_t i = 0; i < array_slots; i++) used += !raw_is_empty(t->array[i].type);
+  for (uint64_t i = 0; i < array_slots; i++) used += !raw_is_empty(raw_array_type(t->array, i));
   for (uint64_t i = 0; i < hash_slots; i++) used += !raw_is_empty(t->slots[i].value_type);
   return used;
 }
@@ -149,7 +149,7 @@ int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error) {
   const char *global = lh_global_state(L);
   *stats =
       (lh_gc_stats){.bytes = lh_gc_bytes(global),
-                    .debt_bytes = RAW_FIELD(global, RAW_GLOBAL_DEBT, int64_t),
+                    .debt_bytes = -raw_credit(global),
                     .table_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t),
                     .table_slots = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t),
                     .marks = lh_chain_marks(state),

@@ -39,8 +39,8 @@ static const char *global_of(const block *b) {
 /* A host may append fields of its own to the thread's (tup does). */
 static bool may_be_of(const lh_layout *layout, uint64_t distance) {
   enum { MOST_APPENDED = LH_GLOBAL_FARTHEST - 200 };
-  return distance >= layout->global_from_main && distance % sizeof(void *) == 0 &&
-         distance <= layout->global_from_main + (uint64_t)MOST_APPENDED;
+  return distance >= (uint64_t)layout->global_from_main && distance % sizeof(void *) == 0 &&
+         distance <= (uint64_t)layout->global_from_main + MOST_APPENDED;
 }
 
 static bool copy_block(const lh_peek *p, const lh_layout *layout, uint64_t main_thread, block *b) {
@@ -94,7 +94,7 @@ static bool is_short_string(const lh_peek *p, uint64_t address, const char *text
   size_t n = strlen(text);
   assert(n < LONGEST);
   return lh_peek_at(p, address, copy, sizeof *s + n + 1) && s->type == RAW_SHORT_STRING &&
-         s->short_length == n && memcmp(s->contents, text, n + 1) == 0;
+         raw_string_length(s) == n && memcmp(s->contents, text, n + 1) == 0;
 }
 
 static bool has_metamethod_names(const lh_peek *p, const block *b) {
@@ -152,7 +152,7 @@ static uint64_t noted_extra_bytes(const lh_peek *p, const block *b, uint64_t oth
 
 static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
   size_t strings = cached_strings(p, b);
-  uint64_t appended = b->global - b->main_thread - b->layout->global_from_main;
+  uint64_t appended = b->global - b->main_thread - (uint64_t)b->layout->global_from_main;
   seen->main_thread_bytes = b->layout->main_thread_bytes + appended;
   if (strings > 0) seen->main_thread_bytes += (strings - CACHED_STRINGS) * sizeof(void *);
   seen->thread_bytes = b->layout->thread_bytes + appended;

@@ -74,12 +74,12 @@ static bool is_on(const raw_object *o, lh_list list) {
 /* Where the pass may start: at ids[0] if the caller's table has it, else at the mark. */
 static const raw_object *start_of(const pass *p, lh_list list, const lh_chain *marks) {
   const raw_table *table = (const raw_table *)lh_stack_slot(p->L, p->table)->as.object;
-  const raw_value *first = &table->array[0];
   if (list >= LH_LIST_TOBEFNZ) return raw_list(lh_global_state(p->L), list);
-  if (p->at == 0 && (first->type & RAW_COLLECTABLE) &&
-      (uintptr_t)first->as.object == lh_address_of(p->snapshot, p->ids[0]) &&
-      is_on(first->as.object, list))
-    return first->as.object;
+  if (p->at == 0 && raw_array_type(table->array, 0) & RAW_COLLECTABLE) {
+    const raw_object *first = raw_array_payload(table->array, 0).object;
+    if ((uintptr_t)first == lh_address_of(p->snapshot, p->ids[0]) && is_on(first, list))
+      return first;
+  }
   const raw_object *half = (const raw_object *)marks->halves[list];
   return is_on(half, list) ? half : NULL;
 }

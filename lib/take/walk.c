@@ -20,21 +20,23 @@ static uint64_t thread_bytes(const lh_layout *layout, const void *main_thread,
 }
 
 static uint64_t proto_bytes(const raw_proto *p) {
-  return sizeof(raw_proto) + sizeof(uint32_t) * (uint64_t)p->n_code +
+  uint64_t code = sizeof(uint32_t) * (uint64_t)p->n_code + (uint64_t)p->n_line_deltas +
+                  sizeof(raw_line) * (uint64_t)p->n_lines;
+  return sizeof(raw_proto) + (p->flags & RAW_PROTO_FIXED ? 0 : code) +
          sizeof(raw_value) * (uint64_t)p->n_constants + sizeof(void *) * (uint64_t)p->n_nested +
-         sizeof(raw_upvalue_name) * (uint64_t)p->n_upvalues + (uint64_t)p->n_line_deltas +
-         sizeof(raw_line) * (uint64_t)p->n_lines + sizeof(raw_local) * (uint64_t)p->n_locals;
+         sizeof(raw_upvalue_name) * (uint64_t)p->n_upvalues +
+         sizeof(raw_local) * (uint64_t)p->n_locals;
 }
 
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object) {
   switch (object->type) {
     case RAW_SHORT_STRING:
-    case RAW_LONG_STRING: return LH_STRING_OVERHEAD + raw_string_length((const raw_string *)object);
+    case RAW_LONG_STRING: return raw_string_bytes((const raw_string *)object);
     case RAW_TABLE: {
       const raw_table *t = (const raw_table *)object;
-      return sizeof(raw_table) + sizeof(raw_value) * raw_array_slots(layout, t) +
-             sizeof(raw_slot) * raw_hash_slots(t);
+      return sizeof(raw_table) + raw_array_bytes(raw_array_slots(layout, t)) +
+             raw_slots_bytes(raw_hash_slots(t));
     }
     case RAW_LUA_CLOSURE:
       return offsetof(raw_lua_closure, upvalues) +
@@ -44,7 +46,7 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
              sizeof(raw_value) * ((const raw_c_closure *)object)->n_upvalues;
     case RAW_USERDATA: {
       const raw_userdata *u = (const raw_userdata *)object;
-      return raw_content_offset(u) + u->length;
+      return raw_content_offset(layout, u) + u->length;
     }
     case RAW_UPVALUE: return sizeof(raw_upvalue);
     case RAW_PROTO: return proto_bytes((const raw_proto *)object);
@@ -92,15 +94,18 @@ static void walk_string(lh_walk *walk, const raw_string *s) {
   uint64_t length = raw_string_length(s);
   bool whole = length <= walk->string_bytes;
   uint64_t kept = whole ? length : walk->string_bytes;
-  if (!lh_walk_begin(walk, (const raw_object *)s,
-                     whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED))
-    return;
+  raw_string_kind kind = raw_kind_of_string(s);
+  unsigned head = whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED;
+  if (kind == RAW_STRING_EXTERNAL) head |= LH_FLAG_EXTERNAL;
+  if (kind == RAW_STRING_FIXED) head |= LH_FLAG_FIXED;
+  if (!lh_walk_begin(walk, (const raw_object *)s, head)) return;
+  if (LH_LUA == 505) lh_out_uvarint(walk->out, length);
   if (!whole) {
     uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
-    lh_store64(p, lh_hash(s->contents, length, walk->hash_seed));
+    lh_store64(p, lh_hash(raw_text(s), length, walk->hash_seed));
     lh_out_took(walk->out, p + 8);
   }
-  lh_out_bytes(walk->out, s->contents, kept);
+  lh_out_bytes(walk->out, raw_text(s), kept);
 }
 
 const raw_slot *lh_find_string_key(const raw_table *t, const raw_string *key) {
@@ -141,20 +146,22 @@ static unsigned mode_of(lh_walk *walk, const raw_table *t) {
   const raw_string *mode = (const raw_string *)slot->value.object;
   if (!may_look_at(walk, mode)) return 0;
   uint64_t length = raw_string_length(mode);
-  for (uint64_t i = 0; i < length && mode->contents[i]; i++) {
-    if (mode->contents[i] == 'k') flags |= LH_FLAG_WEAK_KEYS;
-    if (mode->contents[i] == 'v') flags |= LH_FLAG_WEAK_VALUES;
+  const char *text = raw_text(mode);
+  for (uint64_t i = 0; i < length && text[i]; i++) {
+    if (text[i] == 'k') flags |= LH_FLAG_WEAK_KEYS;
+    if (text[i] == 'v') flags |= LH_FLAG_WEAK_VALUES;
   }
   return flags;
 }
 
-static void walk_array(lh_walk *walk, uint64_t own, const raw_value *array, uint64_t slots) {
+static void walk_array(lh_walk *walk, uint64_t own, const raw_array *array, uint64_t slots) {
   lh_out *out = walk->out;
-  while (slots > 0 && raw_is_empty(array[slots - 1].type)) slots--;
+  while (slots > 0 && raw_is_empty(raw_array_type(array, slots - 1))) slots--;
   lh_out_uvarint(out, slots);
   for (uint64_t i = 0; i < slots;) {
     uint64_t empty = 0;
-    while (raw_is_empty(array[i + empty].type)) empty++; /* ends: the last one is not empty */
+    while (raw_is_empty(raw_array_type(array, i + empty)))
+      empty++; /* ends: the last one is not empty */
     uint8_t *tag = lh_out_room(out);
     uint8_t *p = tag + 1;
     if (empty) {
@@ -162,7 +169,7 @@ static void walk_array(lh_walk *walk, uint64_t own, const raw_value *array, uint
       p = lh_put_uvarint(p, empty);
       i += empty;
     } else {
-      *tag = (uint8_t)lh_put_value(&p, own, array[i].as, array[i].type);
+      *tag = (uint8_t)lh_put_value(&p, own, raw_array_payload(array, i), raw_array_type(array, i));
       i++;
     }
     lh_out_took(out, p);
@@ -248,8 +255,8 @@ static void walk_upvalue(lh_walk *walk, const raw_upvalue *u) {
   if (lh_walk_begin(walk, (const raw_object *)u, head)) lh_walk_value(walk, (uintptr_t)u, u->value);
 }
 
-const lh_own_content *lh_walk_own_content(const raw_userdata *u) {
-  const lh_own_content *content = (const void *)((const char *)u + raw_content_offset(u));
+const lh_own_content *lh_walk_own_content(const lh_layout *layout, const raw_userdata *u) {
+  const lh_own_content *content = (const void *)((const char *)u + raw_content_offset(layout, u));
   bool ours = u->length >= sizeof *content && content->magic == LH_OWN_MAGIC &&
               content->kind <= LH_MARK_VOID && u->length - sizeof *content >= content->name_length;
   return ours ? content : NULL;
@@ -271,14 +278,15 @@ static void walk_mark(lh_walk *walk, const lh_own_content *content) {
 static void walk_userdata(lh_walk *walk, const raw_userdata *u) {
   uint64_t own = (uintptr_t)u;
   bool dead = (u->marked & walk->dead_white) != 0;
-  const lh_own_content *content = dead ? NULL : lh_walk_own_content(u);
+  const lh_own_content *content = dead ? NULL : lh_walk_own_content(walk->layout, u);
   unsigned head = content ? LH_REC_MARK : LH_REC_USERDATA;
   if (u->metatable) head |= LH_FLAG_METATABLE;
   if (!lh_walk_begin(walk, (const raw_object *)u, head)) return;
   lh_out_uvarint(walk->out, u->length);
   if (u->metatable) lh_out_reference(walk->out, own, u->metatable);
   lh_out_uvarint(walk->out, u->n_user_values);
-  for (unsigned i = 0; i < u->n_user_values; i++) lh_walk_value(walk, own, &u->user_values[i]);
+  const raw_value *values = raw_user_values(walk->layout, u);
+  for (unsigned i = 0; i < u->n_user_values; i++) lh_walk_value(walk, own, &values[i]);
   if (content) walk_mark(walk, content);
 }
 
@@ -339,8 +347,8 @@ const raw_table *lh_find_table(const raw_table *table, const char *key) {
 /* The globals: registry[2], in the array part unless the program emptied the registry. */
 static const void *globals(const lh_layout *layout, const raw_table *registry) {
   if (raw_array_slots(layout, registry) < 2) return NULL;
-  const raw_value *v = &registry->array[1];
-  return v->type == (RAW_TABLE | RAW_COLLECTABLE) ? v->as.object : NULL;
+  bool is_table = raw_array_type(registry->array, 1) == (RAW_TABLE | RAW_COLLECTABLE);
+  return is_table ? raw_array_payload(registry->array, 1).object : NULL;
 }
 
 size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots) {

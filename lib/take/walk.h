@@ -104,7 +104,7 @@ struct lh_walk {
 /* Writes the records of all lists; fills n_objects and object_bytes. Errors are latched in
 ** walk->out, and in walk->ended. */
 void lh_walk_lists(lh_walk *walk);
-const lh_own_content *lh_walk_own_content(const raw_userdata *u);
+const lh_own_content *lh_walk_own_content(const lh_layout *layout, const raw_userdata *u);
 
 /* The slot of a short string key, by Lua's own chains; NULL if there is no value. */
 const raw_slot *lh_find_string_key(const raw_table *table, const raw_string *key);

@@ -48,7 +48,7 @@ const raw_string *lh_upvalue_name(const raw_proto *p, uint32_t index) {
 
 bool lh_is_text(const raw_string *s, const char *text) {
   size_t n = strlen(text);
-  return s && raw_string_length(s) == n && memcmp(s->contents, text, n) == 0;
+  return s && raw_string_length(s) == n && memcmp(raw_text(s), text, n) == 0;
 }
 
 static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint32_t i,
@@ -80,12 +80,19 @@ static void find_name(lh_nested *it, int32_t pc) {
   unsigned reg = raw_operand_a(p->code[pc]);
   move_scope(&it->scope, p, pc + 1);
   it->name = local_born_at(&it->scope, pc + 1, reg);
-  if (it->name || pc + 1 >= p->n_code) return;
-  uint32_t next = p->code[pc + 1];
+  int32_t store = pc + 1;
+#if LH_LUA == 505
+  /* "global function f" first makes sure that the variable is nil. */
+  if (pc + 3 < p->n_code && raw_opcode(p->code[pc + 1]) == RAW_OP_GETTABUP &&
+      raw_opcode(p->code[pc + 2]) == RAW_OP_ERRNNIL)
+    store = pc + 3;
+#endif
+  if (it->name || store >= p->n_code) return;
+  uint32_t next = p->code[store];
   bool stores = raw_opcode(next) == RAW_OP_SETFIELD || raw_opcode(next) == RAW_OP_SETTABUP;
   if (!stores || raw_operand_k(next) || raw_operand_c(next) != reg) return;
   it->name = lh_constant_string(p, raw_operand_b(next));
-  if (it->name) it->table = table_name(&it->scope, p, pc + 1);
+  if (it->name) it->table = table_name(&it->scope, p, store);
 }
 
 /* The OP_CLOSURE of nested prototype `i` at or behind `pc`; n_code if there is none. */
@@ -141,17 +148,18 @@ static void walk_constants(lh_walk *walk, const raw_proto *p) {
 void lh_walk_proto(lh_walk *walk, const raw_proto *p) {
   uint64_t own = (uintptr_t)p;
   lh_out *out = walk->out;
+  bool is_fixed = (p->flags & RAW_PROTO_FIXED) != 0; /* then code and lines are no bytes of Lua's */
   if (!lh_walk_begin(walk, (const raw_object *)p, LH_REC_PROTO)) return;
   lh_out_reference(out, own, p->source);
   lh_out_uvarint(out, (uint32_t)p->first_line);
   lh_out_uvarint(out, (uint32_t)p->last_line);
   lh_out_u8(out, p->n_parameters);
-  lh_out_u8(out, p->is_vararg != 0);
-  lh_out_uvarint(out, (uint64_t)p->n_code);
+  lh_out_u8(out, (p->flags & RAW_PROTO_VARARG) != 0);
+  lh_out_uvarint(out, is_fixed ? 0 : (uint64_t)p->n_code);
   lh_out_uvarint(out, (uint64_t)p->n_upvalues);
   lh_out_uvarint(out, (uint64_t)p->n_constants);
-  lh_out_uvarint(out, (uint64_t)p->n_line_deltas + sizeof(raw_line) * (uint64_t)p->n_lines +
-                          sizeof(raw_local) * (uint64_t)p->n_locals);
+  uint64_t lines = (uint64_t)p->n_line_deltas + sizeof(raw_line) * (uint64_t)p->n_lines;
+  lh_out_uvarint(out, (is_fixed ? 0 : lines) + sizeof(raw_local) * (uint64_t)p->n_locals);
   walk_constants(walk, p);
   walk_nested(walk, p);
   lh_out_uvarint(out, (uint64_t)p->n_upvalues);

@@ -52,7 +52,7 @@ static frame read_frame(const raw_call *call, const raw_value *caller) {
   int64_t next_pc = call->saved_pc - f.proto->code;
   if (next_pc < 0 || next_pc > f.proto->n_code) return f;
   f.pc = next_pc > 0 ? next_pc - 1 : 0;
-  if (f.proto->is_vararg && next_pc > 0 && is_copied_up(call, caller, f.proto)) {
+  if (f.proto->flags & RAW_PROTO_COPIED_UP && next_pc > 0 && is_copied_up(call, caller, f.proto)) {
     f.n_varargs = call->n_varargs;
     f.start = call->function - (f.n_varargs + f.proto->n_parameters + 1);
   }

@@ -118,7 +118,7 @@ static int make_own(lua_State *L, lh_watcher *w, lh_error *error) {
   if (rc < 0) return rc;
   if (lh_thread_set_has(&w->threads, w->own_thread) && lh_hook_fits(w)) return LH_OK;
   return lh_fail(error, LH_EHOST,
-                 "this Lua makes threads in another way than PUC Lua 5.4: it cannot be watched");
+                 "this Lua makes threads in another way than PUC Lua: it cannot be watched");
 }
 
 static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
@@ -127,10 +127,10 @@ static lh_watcher *new_watcher(lua_State *L, lh_state *state) {
   if (!w) return NULL;
   w->layout = *layout;
   w->global = lh_global_state(L);
-  w->main_thread = RAW_FIELD(w->global, layout->main_thread, lua_State *);
+  w->main_thread = (lua_State *)(uintptr_t)raw_main_thread(layout, w->global);
   w->thread_bytes = layout->thread_bytes;
-  w->extra_bytes = w->thread_bytes - layout->global_from_main;
-  w->main_block = (char *)w->main_thread - w->extra_bytes;
+  w->extra_bytes = raw_extra_bytes(layout);
+  w->main_block = raw_main_block(layout, w->global);
   (void)snprintf(w->state_id, sizeof w->state_id, "%04x", (unsigned)(state->own.state_id >> 48));
   return w;
 }

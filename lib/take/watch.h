@@ -57,7 +57,7 @@ typedef struct lh_watcher {
   size_t failed_bytes;              /* not 0: the last growth failed, and may be tried again */
   int64_t room_bytes;               /* growth until the next check of sizes and times */
   size_t thread_bytes, extra_bytes; /* of a thread's block, and in front of the thread in it */
-  void *main_block;
+  const void *main_block;
   int64_t later_room_bytes; /* room_bytes, while there is a newborn */
 
   lh_layout layout;

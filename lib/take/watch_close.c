@@ -18,9 +18,9 @@
 
 static const char sentry_key = 0;
 
-static const raw_userdata *object_of(const void *content) {
-  return (const void *)((const char *)content - sizeof(lh_own_content) -
-                        offsetof(raw_userdata, user_values) - sizeof(raw_value));
+static const raw_userdata *object_of(const lh_watcher *w, const void *content) {
+  return (const void *)((const char *)content - sizeof(lh_own_content) - w->layout.user_values -
+                        sizeof(raw_value));
 }
 
 /* Without memory, or while Lua must not be read, the older sentry stays. L's stack is unchanged. */
@@ -32,8 +32,8 @@ static void make_sentry(lh_watcher *w, lua_State *L) {
     return;
   }
   const lh_state *state = lh_push_state(L);
-  bool at_work = RAW_FIELD(w->global, RAW_GLOBAL_AT_WORK, uint8_t) != 0;
-  if (state && !(state->tells_work && at_work) && lh_watch_push(L)) { /* state, watcher's */
+  if (state && !(state->tells_work && raw_is_at_work(w->global)) &&
+      lh_watch_push(L)) { /* state, watcher's */
     const void *older = lh_push_userdata(L, &sentry_key, 0, NULL);
     const void *sentry = older ? lh_push_userdata(L, &sentry_key, 0, NULL) : NULL;
     if (sentry && lua_getiuservalue(L, top + 1, LH_STATE_METATABLE) == LUA_TTABLE) {
@@ -41,8 +41,8 @@ static void make_sentry(lh_watcher *w, lua_State *L) {
       lua_pushvalue(L, -2);
       (void)lua_setiuservalue(L, -2, 1);
       (void)lua_setiuservalue(L, top + 2, LH_WATCHER_SENTRY);
-      w->sentry = object_of(sentry);
-      w->sentry_older = object_of(older);
+      w->sentry = object_of(w, sentry);
+      w->sentry_older = object_of(w, older);
     }
   }
   lua_settop(L, top);
@@ -64,11 +64,11 @@ void lh_renew_sentry(lh_watcher *w) {
 }
 
 /* Is the object on allgc, although its metatable has a __gc, which puts new objects on finobj? */
-static bool was_finalized(const raw_object *o, const void *name_of_gc) {
+static bool was_finalized(const lh_layout *layout, const raw_object *o, const void *name_of_gc) {
   const raw_table *metatable = NULL;
   if (o->type == RAW_TABLE)
     metatable = ((const raw_table *)o)->metatable;
-  else if (o->type == RAW_USERDATA && !lh_walk_own_content((const raw_userdata *)o))
+  else if (o->type == RAW_USERDATA && !lh_walk_own_content(layout, (const raw_userdata *)o))
     metatable = ((const raw_userdata *)o)->metatable;
   return metatable && lh_find_string_key(metatable, name_of_gc);
 }
@@ -80,13 +80,13 @@ static uint64_t count_finalized(const lh_watcher *w) {
   uint64_t n = 0;
   const raw_object *o = raw_list(w->global, LH_LIST_ALLGC);
   for (; o && (const void *)o != w->sentry_older; o = o->next)
-    n += !(o->marked & dead_white) && was_finalized(o, name);
+    n += !(o->marked & dead_white) && was_finalized(&w->layout, o, name);
   return n;
 }
 
 bool lh_is_sentry(lh_watcher *w, lua_State *L) {
   const void *content = lh_test_userdata(L, 1, &sentry_key);
-  return content && object_of(content) == w->sentry;
+  return content && object_of(w, content) == w->sentry;
 }
 
 void lh_begin_closing(lh_watcher *w) {

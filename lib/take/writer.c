@@ -3,6 +3,8 @@
 */
 #include "writer.h"
 
+#include "raw.h"
+
 int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error) {
   *out = (lh_out){.writer = writer, .payload = payload};
   out->block_capacity = (size_t)(longest / LH_BLOCK_BYTES) + 1;
@@ -26,7 +28,7 @@ static void begin_block(lh_out *out) {
 
 void lh_out_begin(lh_out *out) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
-  lh_store32(out->base + 8, LH_FORMAT_VERSION);
+  lh_store32(out->base + 8, LH_LUA == 504 ? LH_SECTIONS_VERSION : LH_LENGTHS_VERSION);
   lh_store32(out->base + 12, 0);
   out->at = out->base + LH_HEADER_BYTES;
   out->flushed = 0;

@@ -162,7 +162,7 @@ static void *begin_state(lh_recorder *r, size_t tag, size_t bytes) {
 void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes) {
   if (is_main_thread(r, tag, bytes)) return begin_state(r, tag, bytes);
   char *block = atomic_load_explicit(&r->newborn, memory_order_acquire);
-  lua_State *L = (lua_State *)(void *)(block + lh_extra_bytes(&r->layout));
+  lua_State *L = (lua_State *)(void *)(block + raw_extra_bytes(&r->layout));
   void *data;
   if (lua_getallocf(L, &data) == r->function && data == r)
     lua_setallocf(L, r->alloc, r->alloc_data);

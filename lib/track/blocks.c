@@ -79,8 +79,8 @@ static void add_old_block(census *c, const void *block) {
 }
 
 static void add_old_table(census *c, const raw_table *t) {
-  add_old_block(c, t->array);
-  if (t->last_free) add_old_block(c, t->slots);
+  add_old_block(c, raw_array_block(&c->r->layout, t));
+  add_old_block(c, raw_slots_block(t));
 }
 
 static void add_old_proto(census *c, const raw_proto *p) {
@@ -95,14 +95,14 @@ static void add_old_proto(census *c, const raw_proto *p) {
 
 static void add_old_thread(census *c, const void *thread) {
   const lh_layout *layout = &c->r->layout;
-  add_old_block(c, (const char *)thread - lh_extra_bytes(layout));
+  add_old_block(c, (const char *)thread - raw_extra_bytes(layout));
   add_old_block(c, raw_stack(layout, thread));
   const raw_call *call = raw_base_call(layout, thread)->next;
   for (; call; call = call->next) add_old_block(c, call);
 }
 
 static void add_words(census *c, const raw_userdata *u) {
-  const char *content = (const char *)u + raw_content_offset(u);
+  const char *content = (const char *)u + raw_content_offset(&c->r->layout, u);
   const void *word;
   size_t n = u->length / sizeof word;
   for (size_t i = 0; i < n && i < MOST_WORDS; i++) {

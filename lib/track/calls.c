@@ -141,7 +141,7 @@ static bool read_results(lua_State *L, lua_Debug *event, const raw_call *call, u
   *n = 0;
   if (!lua_getinfo(L, "r", event) || event->ntransfer == 0) return false;
   const raw_value *first = call->function + event->ftransfer;
-  for (unsigned i = 0; i < event->ntransfer; i++)
+  for (int i = 0; i < (int)event->ntransfer; i++)
     if (!add_value(out, n, first + i)) return false;
   return true;
 }

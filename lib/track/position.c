@@ -368,7 +368,7 @@ void lh_position_calibrate(lh_recorder *r, lua_State *L) {
   void *data;
   lua_Alloc alloc = lua_getallocf(L, &data);
   bool has_all = lua_newstate && luaL_loadbufferx && lua_pcallk && lua_close;
-  lua_State *other = has_all ? lua_newstate(alloc, data) : NULL;
+  lua_State *other = has_all ? lh_new_state(alloc, data) : NULL;
   if (other) {
     if (luaL_loadbufferx(other, chunk, sizeof chunk - 1, "=", "t") == LUA_OK) {
       lesson->thread = other;

@@ -30,7 +30,7 @@ typedef struct lh_lesson lh_lesson;
 
 struct lh_position {
   const lh_layout *layout;
-  uint16_t not_lua;  /* as in running.h */
+  uint32_t not_lua;  /* as in running.h */
   bool saves_less;   /* 5.4.0: see above */
   bool sees_all;     /* false while sampling */
   bool saw_last;     /* `table` is the last new table */

@@ -108,10 +108,6 @@ struct lh_recorder {
   bool is_brief;        /* nothing of it outlives lh_untrack */
 };
 
-static inline size_t lh_extra_bytes(const lh_layout *layout) {
-  return layout->thread_bytes - layout->global_from_main;
-}
-
 /* sample.c: bytes to the next sample, 1 or more; *random must not be 0, and changes. And the number
 ** of blocks of this size that one sample stands for. */
 int64_t lh_sample_distance(uint64_t *random, uint64_t mean_bytes);

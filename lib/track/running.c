@@ -25,7 +25,8 @@ static void add_value(lh_running *r, raw_payload payload, uint8_t type) {
 
 static void add_table(lh_running *r, const raw_table *t) {
   uint64_t n = raw_array_slots(r->layout, t);
-  for (uint64_t i = 0; i < n; i++) add_value(r, t->array[i].as, t->array[i].type);
+  for (uint64_t i = 0; i < n; i++)
+    add_value(r, raw_array_payload(t->array, i), raw_array_type(t->array, i));
   n = raw_hash_slots(t);
   for (uint64_t i = 0; i < n; i++) {
     const raw_slot *s = &t->slots[i];
@@ -128,7 +129,7 @@ static void learn_functions(lh_running *r) {
   bool shows_all = lua_newstate && lua_close && lua_pcallk;
   for (size_t i = 0; i < N_LIBRARIES; i++) shows_all = shows_all && libraries[i].open;
   bool has_room = shows_all && lh_thread_set_init(&r->plain);
-  lua_State *L = has_room ? lua_newstate(allocate, NULL) : NULL;
+  lua_State *L = has_room ? lh_new_state(allocate, NULL) : NULL;
   if (!L) return;
   lua_pushcfunction(L, learn_protected);
   lua_pushlightuserdata(L, r);
@@ -169,7 +170,7 @@ lh_running *lh_running_new(lh_recorder *recorder, lua_State *L) {
                     .layout = layout,
                     .global = recorder->global,
                     .main_thread = (const char *)recorder->main_thread,
-                    .extra_bytes = layout->thread_bytes - layout->global_from_main};
+                    .extra_bytes = raw_extra_bytes(layout)};
   if (!lh_thread_set_init(&r->threads) || !lh_thread_set_add_all(&r->threads, r->global)) {
     lh_running_free(r);
     return NULL;

@@ -33,7 +33,7 @@
 struct lh_running {
   const char *thread;              /* the last answer, or the main thread; never NULL */
   const char *own;                 /* luaheap's own thread while it allocates; else NULL */
-  uint16_t not_lua;                /* bits of raw_call.status: a C function, or a hook is at work */
+  uint32_t not_lua;                /* bits of raw_call.status: a C function, or a hook is at work */
   _Atomic uintptr_t owner;         /* the OS thread that runs the state */
   uintptr_t stack_low, stack_high; /* of its stack, which grows down; 0: unknown */
 

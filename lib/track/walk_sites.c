@@ -40,7 +40,7 @@ static lh_stack_id find_stack(const lh_walk *walk, const raw_object *object,
   if (object->type == RAW_THREAD) {
     if (object == walk->main_thread) return 0; /* older than tracking */
     bytes = layout->thread_bytes;
-    block -= lh_extra_bytes(layout);
+    block -= raw_extra_bytes(layout);
   }
   return lh_recorder_stack(walk->recorder, block, bytes);
 }
