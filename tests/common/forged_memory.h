@@ -32,8 +32,9 @@ typedef struct image {
   char *stack, *registry, *string_metatable;
   void *blocks[128];
   size_t n_blocks;
-  lh_host host;  /* what lh_attach would ask the API */
-  int allocator; /* its address stands for the allocation function */
+  lh_layout layout; /* for a test's own use */
+  lh_host host;     /* what lh_attach would ask the API */
+  int allocator;    /* its address stands for the allocation function */
 } image;
 
 void image_begin(image *m, const release *r, bool with_ident);

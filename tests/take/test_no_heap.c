@@ -22,10 +22,9 @@ static size_t take_all(const void *data, size_t n, void *payload) {
   return n;
 }
 
-static const lh_layout *layout_of(const image *m) {
-  const lh_layout *layout;
-  assert_int_equal(lh_layout_probe(&m->host, &layout, NULL), LH_OK);
-  return layout;
+static const lh_layout *layout_of(image *m) {
+  assert_int_equal(lh_layout_probe(&m->host, &m->layout, NULL), LH_OK);
+  return &m->layout;
 }
 
 /* Has the walk ended before the end of the lists? */

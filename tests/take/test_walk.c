@@ -57,13 +57,15 @@ static lh_snapshot *walk_image(image *m, forge *f) {
   lh_out out;
   lh_error error = {0};
   lh_snapshot *snapshot;
+  lh_layout layout;
   lh_walk walk = {.out = &out,
+                  .layout = &layout,
                   .global = m->global,
                   .thread = m->main,
                   .main_thread = m->main,
                   .string_bytes = 1000};
   push_mark(m);
-  if (lh_layout_probe(&m->host, &walk.layout, &error) < 0) fail_msg("%s", error.message);
+  if (lh_layout_probe(&m->host, &layout, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(lh_out_open(&out, 0, refuse, NULL, NULL), LH_OK);
   lh_out_begin(&out);
   lh_walk_lists(&walk);
