@@ -160,7 +160,7 @@ $(1)/tests/%.o: tests/%.c | needs
 	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $(if $(filter %/asan,$(1)),-O0,-O1) $$(CPPFLAGS) \
 	  -Ilib -Icli -Ilua -Itests/common \
-	  $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
+	  -include any_lua.h $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
 	  -c -o $$@ $$<
 
 $(1)/libluaheap.a: $(call objects,$(1),$(LIB_SOURCES))
@@ -240,7 +240,8 @@ $(1)/tests/heapattach: $(1)/tests/cli/stand_in.o $(call tool_objects,$(1),heapat
 $(addprefix $(1)/tests/,epoll_host storm_host spy_host forger_host prefix_host prefork_host): \
   $(1)/tests/%: tests/outside/%.c | needs
 	@$$(FOLDER)
-	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $$(LUA_CFLAGS) $$(LDFLAGS) -o $$@ $$< $$(LUA_LIBS) -pthread
+	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) -include tests/common/any_lua.h $$(LUA_CFLAGS) $$(LDFLAGS) \
+	  -o $$@ $$< $$(LUA_LIBS) -pthread
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.
 $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)

@@ -1,10 +1,10 @@
 #!/bin/sh
-# release.sh - the suite on another Lua 5.4: `make test-release LUA_DIR=...`
+# release.sh - the suite on another Lua: `make test-release LUA_DIR=...`
 #
 #     tests/release.sh LUA_DIR
 #
 # LUA_DIR has the sources of a release (lua.h and the like in it, or in its src/), as in a checkout
-# of its tag or an unpacked archive. Built from them, in build/release-5.4.N/lua, are an interpreter
+# of its tag or an unpacked archive. Built from them, in build/release-5.M.N/lua, are an interpreter
 # and a shared library, with which the C tests and the specs are run. Where LUA_DIR has Lua's own
 # test suite (testes/), each file of that is run with a hook that takes snapshots
 # (tests/common/lua_hooked.c), incremental and generational, and tracked in three ways: the last
@@ -13,7 +13,7 @@
 # tests/track/truth_spec.lua builds another Lua from them, which it holds lib/track against.
 #
 # With SPECS="tests/lua/a_spec.lua ..." and TESTS="test_a ..." only these are run, with "" none. All
-# output of theirs is in build/release-5.4.N/log.
+# output of theirs is in build/release-5.M.N/log.
 set -u
 
 fail() {
@@ -25,9 +25,14 @@ dir=$(cd "$1" && pwd) || exit 2
 sources=$dir
 [ -f "$sources/lua.h" ] || sources=$dir/src
 [ -f "$sources/lua.h" ] || fail "no lua.h in $dir or $dir/src"
-digit=$(sed -n 's/^#define LUA_VERSION_RELEASE[[:space:]]*"\([0-9]*\)"/\1/p' "$sources/lua.h")
-[ -n "$digit" ] || fail "$sources/lua.h is not Lua 5.4's"
-name=release-5.4.$digit
+# The number behind a name that 5.4 and 5.5 define: LUA_VERSION_MINOR "4", LUA_VERSION_MINOR_N 5.
+number() { # name
+  sed -n "s/^#define $1\(_N\)\{0,1\}[[:space:]]*\"\{0,1\}\([0-9][0-9]*\)\"\{0,1\}$/\2/p" "$sources/lua.h"
+}
+minor=$(number LUA_VERSION_MINOR)
+release=$(number LUA_VERSION_RELEASE)
+case $minor.$release in 4.?* | 5.?*) ;; *) fail "$sources/lua.h is not of Lua 5.4 or 5.5" ;; esac
+name=release-5.$minor.$release
 build=build/$name
 own=$(pwd)/$build/lua
 triplet=$("${CC:-gcc}" -print-multiarch)
@@ -36,7 +41,8 @@ triplet=$("${CC:-gcc}" -print-multiarch)
 build_lua() {
   share=/usr/share/lua/5.4
   lib=/usr/lib/$triplet/lua/5.4
-  compile="${CC:-gcc} -std=gnu99 -O2 -g -fPIC -DLUA_COMPAT_5_3 -DLUA_USE_LINUX -I$sources"
+  compile="${CC:-gcc} -std=gnu99 -O2 -g -fPIC -DLUA_COMPAT_5_3 -DLUA_COMPAT_MATHLIB"
+  compile="$compile -DLUA_USE_LINUX -I$sources"
   set -- "-DLUA_PATH_DEFAULT=\"$share/?.lua;$share/?/init.lua;./?.lua\"" \
     "-DLUA_CPATH_DEFAULT=\"$lib/?.so;./?.so\""
   mkdir -p "$own"

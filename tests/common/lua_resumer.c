@@ -85,7 +85,11 @@ static int look(lua_State *L) {
 /* In 5.4.5 lua_resetthread takes who calls it, too; in others a second argument does no harm. */
 static int close_thread(lua_State *L) {
   int (*reset)(lua_State *, lua_State *);
+#if LUA_VERSION_NUM == 504
   int (*has_one)(lua_State *) = lua_resetthread;
+#else
+  int (*has_one)(lua_State *, lua_State *) = lua_closethread;
+#endif
   lua_State *other = lua_tothread(L, 1);
   luaL_argcheck(L, other, 1, "thread expected");
   memcpy(&reset, &has_one, sizeof reset);

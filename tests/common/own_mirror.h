@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "any_lua.h"
 #include "outside/outside.h"
 
 /* An address that is not mirrored; 0: each is. */
@@ -65,7 +66,7 @@ static inline lua_State *own_newstate(void) {
   moved = own_allocate(&arena, NULL, 0, sizeof *moved);
   if (!moved) return NULL;
   *moved = arena;
-  return lua_newstate(own_allocate, moved);
+  return any_newstate(own_allocate, moved);
 }
 
 /* A state with the libraries, in which the program has run and the collector stands still. */

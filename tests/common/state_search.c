@@ -2,6 +2,7 @@
 ** state_search.c - a search for the Lua states of a process (state_search.h).
 */
 #include "state_search.h"
+#include "any_lua.h"
 
 #include <lauxlib.h>
 #include <lualib.h>
@@ -50,7 +51,7 @@ static lua_State *must(lua_State *L) {
 }
 
 lua_State *arena_new_state(arena *a) {
-  lua_State *L = must(a ? lua_newstate(allocate_in_arena, a) : luaL_newstate());
+  lua_State *L = must(a ? any_newstate(allocate_in_arena, a) : luaL_newstate());
   luaL_openlibs(L);
   return L;
 }

@@ -2,6 +2,7 @@
 ** tracked_state.c - see tracked_state.h.
 */
 #include "tracked_state.h"
+#include "any_lua.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +70,7 @@ tracked *tracked_new(bool has_stacks) {
   tracked *t = calloc(1, sizeof *t);
   lh_error error;
   assert_non_null(t);
-  t->L = t->running = lua_newstate(allocate_tracked, t);
+  t->L = t->running = any_newstate(allocate_tracked, t);
   assert_non_null(t->L);
   luaL_openlibs(t->L);
   assert_int_equal(lh_attach(t->L, &error), LH_OK);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "any_lua.h"
 #include "watched.h"
 
 void *host_allocate(void *data, void *block, size_t old_bytes, size_t bytes) {
@@ -66,7 +67,7 @@ static int written(lua_State *L) {
 void host_begin(host *h) {
   static const luaL_Reg functions[] = {{"ask", ask_host}, {"written", written}, {NULL, NULL}};
   *h = (host){0};
-  h->L = lua_newstate(host_allocate, h);
+  h->L = any_newstate(host_allocate, h);
   assert_non_null(h->L);
   luaL_openlibs(h->L);
   lua_pushglobaltable(h->L);

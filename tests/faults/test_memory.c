@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "base.h"
 #include "scene.h"
 
@@ -53,7 +54,7 @@ static int panic(lua_State *L) {
 /* A heap in the middle of a collection, which an emergency collection would end. */
 static lua_State *new_host(allocator *a) {
   plan(a, 0, 0);
-  lua_State *L = lua_newstate(allocate_by_plan, a);
+  lua_State *L = any_newstate(allocate_by_plan, a);
   assert_non_null(L);
   lua_atpanic(L, panic);
   luaL_requiref(L, "_G", luaopen_base, 1);

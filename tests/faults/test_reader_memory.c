@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "base.h"
 #include "luaheap.h"
 #include "sample.h"
@@ -95,7 +96,7 @@ static lua_State *new_reader(allocator *a) {
       "s = reader.open(c) o = s:object 'Session' "
       "tostring(s:top(1)) tostring(s:suspects()) tostring(s:diff(reader.open(a))) "
       "s:close() s, o = nil";
-  lua_State *L = lua_newstate(allocate_by_plan, a);
+  lua_State *L = any_newstate(allocate_by_plan, a);
   assert_non_null(L);
   luaL_openlibs(L);
   luaL_requiref(L, "heap.reader", luaopen_heap_reader, false);
@@ -196,7 +197,7 @@ static void lua_has_none(void **state) {
   lua_close(L);
   for (size_t n = 1; n < 400; n++, cases++) {
     a = (allocator){0};
-    L = lua_newstate(allocate_by_plan, &a);
+    L = any_newstate(allocate_by_plan, &a);
     assert_non_null(L);
     lua_pushcfunction(L, luaopen_heap_reader);
     lua_call(L, 0, 1);

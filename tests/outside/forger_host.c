@@ -17,6 +17,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "../common/any_lua.h"
+
 static char *map(size_t bytes) {
   const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, kind, -1, 0);
@@ -44,7 +46,7 @@ static const uint64_t more = (uint64_t)60 << 30;
 static lua_State *new_forging_state(void) {
   static char *next;
   next = map((size_t)64 << 30);
-  lua_State *L = lua_newstate(allocate_new, &next);
+  lua_State *L = any_newstate(allocate_new, &next);
   if (!L) exit(1);
   luaL_openlibs(L);
   return L;

@@ -12,6 +12,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "../common/any_lua.h"
+
 enum { MOST_BYTES = 64, FILL = 0xA5 };
 static size_t header_bytes;
 
@@ -45,7 +47,7 @@ int main(int n, char **arguments) {
   if (n != 3) return 2;
   header_bytes = strtoul(arguments[1], NULL, 10);
   if (header_bytes > MOST_BYTES) return 2;
-  lua_State *L = lua_newstate(allocate_with_header, NULL);
+  lua_State *L = any_newstate(allocate_with_header, NULL);
   if (!L) return 1;
   luaL_openlibs(L);
   if (luaL_loadbuffer(L, program, sizeof program - 1, "@prefix.lua") != LUA_OK) return 1;

@@ -19,6 +19,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
+#include "../common/any_lua.h"
+
 static const char *script;
 static volatile uint64_t *counter;
 
@@ -49,7 +51,7 @@ static void map_counter(const char *path) {
 
 static void *run_script(void *unused) {
   (void)unused;
-  lua_State *L = lua_newstate(allocate_slowly, NULL);
+  lua_State *L = any_newstate(allocate_slowly, NULL);
   if (!L) exit(1);
   luaL_openlibs(L);
   if (luaL_loadfile(L, script) == LUA_OK) (void)lua_pcall(L, 0, 0, 0);

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "folder.h"
 #include "own_mirror.h"
 #include "take/raw.h"
@@ -76,7 +77,7 @@ static void shoot_amid_rehash(unsigned missing, bool is_core, rehash *r) {
   own_arena arena;
   own_arena_begin(&arena);
   *r = (rehash){.arena = &arena, .missing = missing, .is_core = is_core};
-  lua_State *L = r->L = lua_newstate(allocate_amid, r);
+  lua_State *L = r->L = any_newstate(allocate_amid, r);
   assert_non_null(L);
   lua_gc(L, LUA_GCSTOP);
   luaL_openlibs(L);

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "folder.h"
 #include "own_mirror.h"
 #include "take/raw.h"
@@ -343,7 +344,7 @@ static void test_running_function(void **unused) {
   (void)unused;
   watcher w = {0};
   own_arena_begin(&w.arena);
-  lua_State *L = w.L = lua_newstate(allocate_and_look, &w);
+  lua_State *L = w.L = any_newstate(allocate_and_look, &w);
   lua_pushlightuserdata(L, &w);
   lua_pushcclosure(L, arm, 1);
   lua_setglobal(L, "arm");

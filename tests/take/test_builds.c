@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "take/state.h"
 
 /* ==== The build ===================================================================== */
@@ -34,13 +35,21 @@ static void *ask_for_more(void *data, void *block, size_t old_bytes, size_t byte
   return true_alloc(data, block, old_bytes, bytes);
 }
 
-LUA_API lua_State *lua_newstate(lua_Alloc alloc, void *data) {
-  lua_State *(*next)(lua_Alloc, void *) = NULL;
+/* In 5.5 with a third parameter, a seed. */
+#if LUA_VERSION_NUM == 504
+#define NEW_STATE(name) lua_State *name(lua_Alloc alloc, void *data)
+#define SEED
+#else
+#define NEW_STATE(name) lua_State *name(lua_Alloc alloc, void *data, unsigned seed)
+#define SEED , seed
+#endif
+LUA_API NEW_STATE(lua_newstate) {
+  NEW_STATE((*next)) = NULL;
   void *symbol = dlsym(RTLD_NEXT, "lua_newstate");
   memcpy(&next, &symbol, sizeof next);
-  if (!more_bytes) return next(alloc, data);
+  if (!more_bytes) return next(alloc, data SEED);
   true_alloc = alloc;
-  return next(ask_for_more, data);
+  return next(ask_for_more, data SEED);
 }
 
 LUA_API size_t lua_stringtonumber(lua_State *L, const char *text) {
@@ -74,7 +83,7 @@ static void *allocate_plainly(void *data, void *block, size_t old_bytes, size_t 
 static lua_State *new_build_state(void) {
   more_bytes = 0;
   other_maximum = 0;
-  lua_State *L = lua_newstate(allocate_plainly, NULL);
+  lua_State *L = any_newstate(allocate_plainly, NULL);
   assert_non_null(L);
   return L;
 }

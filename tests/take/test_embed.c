@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "folder.h"
 #include "luaheap.h"
 #include "read/snapshot.h"
@@ -63,7 +64,7 @@ static int panic(lua_State *L) {
 
 static lua_State *new_host(host *h) {
   *h = (host){0};
-  lua_State *L = lua_newstate(allocate_for_host, h);
+  lua_State *L = any_newstate(allocate_for_host, h);
   assert_non_null(L);
   lua_atpanic(L, panic);
   return L;

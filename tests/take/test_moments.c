@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "folder.h"
 #include "forged_file.h"
 #include "read/snapshot.h"
@@ -92,7 +93,7 @@ static void *allocate_at_moment(void *data, void *block, size_t old_bytes, size_
 
 static void new_host(host *h) {
   *h = (host){.serving = true};
-  h->L = lua_newstate(allocate_at_moment, h);
+  h->L = any_newstate(allocate_at_moment, h);
   assert_non_null(h->L);
   luaL_openlibs(h->L);
   assert_int_equal(lh_attach(h->L, NULL), LH_OK);

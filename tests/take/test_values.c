@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "luaheap.h"
 #include "read/snapshot.h"
 
@@ -354,7 +355,7 @@ static void *place_tightly(void *data, void *block, size_t old_size, size_t size
 static void knows_an_empty_userdata_from_what_is_behind_it(void **state) {
   (void)state;
   arena *a = calloc(1, sizeof *a);
-  lua_State *L = lua_newstate(place_tightly, a);
+  lua_State *L = any_newstate(place_tightly, a);
   sink bytes;
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   (void)lua_newuserdatauv(L, 0, 0);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "luaheap.h"
 #include "track/allocate.h"
 #include "track/pool.h"
@@ -39,7 +40,7 @@ static const lh_track_options ways[] = {
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
 static lua_State *begin_tracking(void) {
-  lua_State *L = lua_newstate(allocate_within_limit, NULL);
+  lua_State *L = any_newstate(allocate_within_limit, NULL);
   assert_non_null(L);
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, NULL), LH_OK);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "luaheap.h"
 #include "track/recorder.h"
 
@@ -35,7 +36,7 @@ static void nothing_of_it_is_left(void **state) {
   static const lh_track_options brief = {.brief = true, .stacks = true};
   void *data;
   (void)state;
-  lua_State *L = lua_newstate(allocate_counted, &n_blocks);
+  lua_State *L = any_newstate(allocate_counted, &n_blocks);
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   for (int i = 0; i < 3; i++) {
@@ -62,7 +63,7 @@ static void a_recorder_that_is_there_stays(void **state) {
   static const lh_track_options lasting = {.pool = LH_POOL_NEVER}, brief = {.brief = true};
   void *data;
   (void)state;
-  lua_State *L = lua_newstate(allocate_counted, &n_blocks);
+  lua_State *L = any_newstate(allocate_counted, &n_blocks);
   luaL_openlibs(L);
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   assert_int_equal(lh_track(L, &lasting, NULL), LH_OK);

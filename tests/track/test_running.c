@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "track/running.h"
 
 /* A state with an allocation function that does no more than tell births and deaths. */
@@ -46,7 +47,7 @@ static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t 
 
 static void open_watched(watched *w) {
   memset(w, 0, sizeof *w);
-  w->L = lua_newstate(allocate_watched, w);
+  w->L = any_newstate(allocate_watched, w);
   assert_non_null(w->L);
   luaL_openlibs(w->L);
   assert_int_equal(lh_attach(w->L, NULL), LH_OK);
@@ -181,7 +182,7 @@ static void sees_that_another_state_asks(void **state) {
   open_watched(&w);
   void *data;
   lua_Alloc alloc = lua_getallocf(w.L, &data);
-  lua_State *other = lua_newstate(alloc, data);
+  lua_State *other = any_newstate(alloc, data);
   assert_non_null(other);
   luaL_openlibs(other);
   run_in_thread(w.L); /* its address may be left on that stack */

@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "luaheap.h"
 #include "sites.h"
 #include "track/allocate.h"
@@ -78,7 +79,7 @@ enum { N_WAYS = sizeof ways / sizeof *ways };
 static void begin_host(host *h) {
   lh_error error;
   *h = (host){0};
-  h->L = lua_newstate(allocate_with_head, h);
+  h->L = any_newstate(allocate_with_head, h);
   assert_non_null(h->L);
   luaL_openlibs(h->L);
   if (lh_attach(h->L, &error) < 0) fail_msg("%s", error.message);
@@ -403,7 +404,7 @@ static void own_memory_fails(void **state) {
 static void run_other_state(lua_State *from) {
   void *data;
   lua_Alloc alloc = lua_getallocf(from, &data);
-  lua_State *other = lua_newstate(alloc, data);
+  lua_State *other = any_newstate(alloc, data);
   assert_non_null(other);
   luaL_openlibs(other);
   run_program(other, busy);
@@ -419,7 +420,7 @@ static void another_state_is_passed_on(void **state) {
     const lh_recorder *r = begin_tracked(&h, &ways[i]);
     run_other_state(h.L);
     lua_Alloc alloc = lua_getallocf(h.L, &data);
-    lua_State *other = lua_newstate(alloc, data);
+    lua_State *other = any_newstate(alloc, data);
     assert_non_null(other);
     assert_true(lua_getallocf(other, &data) == allocate_with_head);
     assert_null(lh_recorder_of(other));

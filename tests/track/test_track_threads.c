@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "any_lua.h"
 #include "folder.h"
 #include "luaheap.h"
 #include "track/stacks.h"
@@ -102,7 +103,7 @@ typedef struct function {
 static void *make_states(void *given) {
   const function *f = given;
   for (int i = 0; i < STATES; i++) {
-    lua_State *L = lua_newstate(f->alloc, f->data);
+    lua_State *L = any_newstate(f->alloc, f->data);
     if (!L) abort();
     luaL_openlibs(L);
     if (luaL_dostring(L, "local t = {} for i = 1, 300 do t[i] = {'s' .. i} end")) abort();
