@@ -6,7 +6,7 @@
 #     build/test/   for the C tests: with -DLH_TEST_ALLOC, so that an allocation can be made to fail
 #     build/asan/   the same under AddressSanitizer and UndefinedBehaviorSanitizer
 #     build/work/   for tests/hostile/test_work*.c: the library tells how much it does
-#     build/release-5.4.N/   the same for another Lua (tests/release.sh)
+#     build/release-5.M.N/   the same for another Lua (tests/release.sh)
 #
 # What a target needs from Debian is listed, checked and installed by .ci/packages.
 
@@ -55,12 +55,13 @@ CLI_SOURCES = $(filter-out $(TOOL_SOURCES),$(wildcard cli/*.c))
 # SQLite's extension, which is a part of these tools, too.
 SNAP_SOURCES = $(wildcard cli/heapsnap/*.c)
 SQL_TOOLS = heapsql heappath heapview
-# objects <tree> <sources>: where they are compiled. The C tests' allocations can fail in two files;
-# all else that is not theirs they share with the release.
-ALLOC_SOURCES = lib/base.c lib/parallel.c
-objects = $(patsubst %.c,$(1)/%.o,$(if $(filter build/test,$(1)), \
-  $(filter $(ALLOC_SOURCES) tests/%,$(2)),$(2))) $(if $(filter build/test,$(1)), \
-  $(patsubst %.c,build/%.o,$(filter-out $(ALLOC_SOURCES) tests/%,$(2))))
+# objects <tree> <sources>: where they are compiled. The C tests' allocations can fail in two files,
+# and the module for Lua 5.5 knows Lua in some; all else they share with the release.
+OWN_build/test = lib/base.c lib/parallel.c tests/%
+OWN_build/5.5 = lib/take/% lib/track/% lua/%
+own = $(filter $(or $(OWN_$(1)),%),$(2))
+objects = $(patsubst %.c,$(1)/%.o,$(call own,$(1),$(2))) \
+  $(patsubst %.c,build/%.o,$(filter-out $(call own,$(1),$(2)),$(2)))
 # tool_objects <tree> <tool>: all that it is made of, but the library.
 tool_objects = $(call objects,$(1),$(sort cli/$(2).c $(wildcard cli/$(2)/*.c) $(CLI_SOURCES) \
   $(if $(filter $(2),$(SQL_TOOLS)),$(SNAP_SOURCES) cli/heapsql/query.c) \
@@ -88,8 +89,13 @@ BUILT = heap.so heap/dot.so heap/reader_rows_meta.lua heapsnap.so $(TOOLS:%=bin/
   tests/prefix_host tests/prefork_host
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
-LUA_NAME = $(firstword $(shell for n in lua5.4 lua-5.4 lua54 lua; do \
-  $(PKG_CONFIG) --exists "$$n >= 5.4 $$n < 5.5" 2>/dev/null && echo $$n; done))
+# lua_of <release>: pkg-config's name for it.
+lua_of = $(firstword $(shell for n in lua$(1) lua-$(1) lua$(subst .,,$(1)) lua; do \
+  $(PKG_CONFIG) --exists "$$n >= $(1) $$n < $(1).99" 2>/dev/null && echo $$n; done))
+LUA_RELEASE = $(if $(call lua_of,5.4),5.4,5.5)
+LUA_NAME = $(call lua_of,$(LUA_RELEASE))
+# Where both releases are installed, the module is built for 5.5, too.
+SECOND := $(and $(call lua_of,5.4),$(call lua_of,5.5))
 LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(LUA_NAME))
 LUA_LIBS = $(shell $(PKG_CONFIG) --libs $(LUA_NAME))
 LIB_CFLAGS = $(shell $(PKG_CONFIG) --cflags libcgraph)
@@ -121,7 +127,8 @@ FOLDER = [ -d $(@D) ] || { mkdir -p $(@D) && echo "  $(@D)/"; }
   soak-built bench-built demo-built pictures pictures-built lint-gcc lint-clang documents rock \
   install-rock deb dist
 
-all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%))
+all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%)) \
+  $(if $(SECOND),build/5.5/heap.so build/5.5/heap/dot.so)
 documents: $(TOOLS:%=build/man/%.1) $(TOOLS:%=build/completions/%.bash)
 
 NEEDED = build
@@ -172,7 +179,7 @@ $(1)/liboutside.a: $(call objects,$(1),$(OUTSIDE_SOURCES))
 	$$(Q)$$(AR) rcs $$@ $$^
 
 # Linked to libc only: the lua_* functions are the host's.
-$(1)/heap.so: $$(MODULE_SOURCES:%.c=$(1)/%.o)
+$(1)/heap.so: $(call objects,$(1),$(MODULE_SOURCES))
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) $$(LOADED) -o $$@ $$^
 
 # What the columns of answers mean, for editors and in manual pages; and the completions of options.
@@ -302,6 +309,8 @@ endef
 
 $(eval $(call variant,build,))
 $(eval $(call variant,build/rock,))
+$(eval $(call variant,build/5.5,))
+build/5.5/%: LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(SECOND))
 $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 RELEASE = build/release
@@ -332,7 +341,7 @@ test-built: all $(BUILT:%=build/%) $(TEST_NAMES:%=build/test/tests/%) \
 	@BUSTED=$(BUSTED) LUA=$(LUA) tests/run.sh build $(TEST_NAMES:%=build/test/tests/%) \
 	  $(WORK_TESTS:%=build/work/tests/%)
 
-# On another Lua 5.4, whose sources are in LUA_DIR.
+# On another Lua, whose sources are in LUA_DIR.
 test-release: browser
 	@CC="$(CC)" BUSTED=$(BUSTED) MAKE="$(MAKE)" tests/release.sh "$(LUA_DIR)"
 
@@ -472,8 +481,10 @@ pictures-built: all
 # Only what `all` builds and what is in the tree: an install as root compiles nothing that was
 # built.
 LIBDIR = $(PREFIX)/lib
-LUA_C = $(LIBDIR)/lua/5.4
-LUA_LUA = $(PREFIX)/share/lua/5.4
+LUA_C = $(LIBDIR)/lua/$(LUA_RELEASE)
+LUA_LUA = $(PREFIX)/share/lua/$(LUA_RELEASE)
+LUA_C_2 = $(LIBDIR)/lua/5.5
+LUA_LUA_2 = $(PREFIX)/share/lua/5.5
 EXTENSION = $(LIBDIR)/luaheap
 INCLUDE = $(PREFIX)/include
 MAN = $(PREFIX)/share/man/man1
@@ -486,15 +497,21 @@ HEADERS = $(filter-out %_outside.h,$(wildcard lib/luaheap*.h))
 # put <mode> <folder> <files>: the folder is made.
 put = install -d $(DESTDIR)$(2) && install -m $(1) $(3) $(DESTDIR)$(2)
 
-# put_module <tree>: what a Lua program needs; the picture only where it was built.
+# put_module <tree> <tree of the documents> <suffix of LUA_C and LUA_LUA>: what a Lua program needs;
+# the picture only where it was built.
 define put_module
-	$(call put,644,$(LUA_C),$(1)/heap.so)
-	[ ! -f $(1)/heap/dot.so ] || { $(call put,644,$(LUA_C)/heap,$(1)/heap/dot.so); }
-	$(call put,644,$(LUA_LUA)/heap,$(LUA_FILES) $(1)/heap/reader_rows_meta.lua)
+	$(call put,644,$(LUA_C$(3)),$(1)/heap.so)
+	[ ! -f $(1)/heap/dot.so ] || { $(call put,644,$(LUA_C$(3))/heap,$(1)/heap/dot.so); }
+	$(call put,644,$(LUA_LUA$(3))/heap,$(LUA_FILES) $(2)/heap/reader_rows_meta.lua)
 endef
 
+# The same files, to be taken away.
+module_files = $(LUA_C$(1))/heap.so $(LUA_C$(1))/heap/dot.so \
+  $(LUA_FILES:lua/%=$(LUA_LUA$(1))/%) $(LUA_LUA$(1))/heap/reader_rows_meta.lua
+
 install: all
-	$(call put_module,build)
+	$(call put_module,build,build)
+	$(if $(SECOND),$(call put_module,build/5.5,build,_2))
 	$(call put,755,$(PREFIX)/bin,$(TOOLS:%=build/bin/%))
 	$(call put,644,$(EXTENSION),build/heapsnap.so)
 	$(call put,644,$(INCLUDE),$(HEADERS))
@@ -510,20 +527,20 @@ install: all
 	  install -D -m 644 -t $(DESTDIR)$(ZSH_COMPLETIONS) build/completions/_$$tool || exit 1; done
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR),$(LUA_C)/heap.so $(LUA_C)/heap/dot.so \
-	  $(LUA_FILES:lua/%=$(LUA_LUA)/%) $(LUA_LUA)/heap/reader_rows_meta.lua \
+	rm -f $(addprefix $(DESTDIR),$(call module_files) $(call module_files,_2) \
 	  $(TOOLS:%=$(PREFIX)/bin/%) $(EXTENSION)/heapsnap.so \
 	  $(HEADERS:lib/%=$(INCLUDE)/%) $(LIBDIR)/libluaheap.a $(LIBDIR)/$(SHARED) \
 	  $(LIBDIR)/libluaheap.so $(LIBDIR)/pkgconfig/luaheap.pc $(TOOLS:%=$(MAN)/%.1) \
 	  $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%))
-	-rmdir $(addprefix $(DESTDIR),$(LUA_C)/heap $(LUA_LUA)/heap $(EXTENSION))
+	-rmdir $(addprefix $(DESTDIR),$(LUA_C)/heap $(LUA_LUA)/heap $(LUA_C_2)/heap $(LUA_LUA_2)/heap \
+	  $(EXTENSION))
 
 # For luarocks: the module, with the picture where libcgraph is there. Nothing of it stays here.
 rock: build/rock/heap.so build/rock/heap/reader_rows_meta.lua \
   $$(if $$(shell $$(PKG_CONFIG) --exists libcgraph && echo yes),build/rock/heap/dot.so)
 
 install-rock:
-	$(call put_module,build/rock)
+	$(call put_module,build/rock,build/rock)
 	rm -rf build/rock
 	rmdir --ignore-fail-on-non-empty build
 
@@ -548,7 +565,7 @@ help:
 	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
 	@echo "make pictures      draw heapview's pages for the manual"
 	@echo "make test          run all tests; installs what they need (Debian)"
-	@echo "make test-release  the same on another Lua 5.4, with LUA_DIR=its sources and testes/"
+	@echo "make test-release  the same on another Lua, with LUA_DIR=its sources and testes/"
 	@echo "make check-asan    the same under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make check-tsan    the tests with threads under ThreadSanitizer"
 	@echo "make check-seams   see that the parts are joined only where they may be"
