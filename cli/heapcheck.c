@@ -65,6 +65,8 @@ static void print_snapshot(const cli *c, const lh_snapshot *snapshot, uint64_t e
          lh_size_text(info->object_bytes, c->exact_bytes).text,
          lh_count_of(edges, "edge", "edges").text,
          lh_size_text(info->file_bytes, c->exact_bytes).text);
+  if (info->external_bytes > 0)
+    printf(", %s of external strings", lh_size_text(info->external_bytes, c->exact_bytes).text);
   if (missing != 0)
     printf(", %s unaccounted", missing > 0
                                    ? lh_size_text((uint64_t)missing, c->exact_bytes).text
@@ -104,6 +106,7 @@ static void json_snapshot(lh_json *w, const lh_snapshot *snapshot, uint64_t edge
   const lh_outside_info *outside = lh_snapshot_outside(snapshot);
   lh_json_count(w, "objects", info->objects);
   lh_json_count(w, "bytes", info->object_bytes);
+  if (info->external_bytes > 0) lh_json_count(w, "external_bytes", info->external_bytes);
   lh_json_count(w, "gc_bytes", info->gc_bytes);
   lh_json_integer(w, "unaccounted_bytes", info->unaccounted_bytes);
   lh_json_count(w, "edges", edges);

@@ -1,5 +1,6 @@
 /*
-** format.h - the snapshot file, byte by byte: format versions 6 and 7, and their differences to older ones.
+** format.h - the snapshot file, byte by byte: format versions 6 and 7, and what differs in older
+** ones.
 **
 ** A snapshot is written once, front to back, without seeking, and read through a memory map. Only
 ** the writer and the reader include this file.
@@ -38,11 +39,13 @@
 **
 **   string    [version 7: uvarint length], [flag TRUNCATED: uvarint kept, u64 XXH64 of the whole
 **             content] kept bytes; without the flag kept = length. Before version 7 the length is
-**             shallow size - 25. Flag EXTERNAL (version 7): the text has a block of its own, of
-**             length + 1 bytes, which are freed with the string but are neither in the shallow size
-**             nor in the collector's byte count. Flag FIXED (version 7): the text is memory that
-**             nobody frees, such as a library's. At most one of the two is set. The hash's seed is 0. In a snapshot with strings = 0 the seed is a secret random number of the
-**             Lua state: equal hashes prove equality in the process, but reveal no content
+**             shallow size - 25. The hash's seed is 0. In a snapshot with strings = 0 the seed is a
+**             secret random number of the Lua state: equal hashes prove equality in the process,
+**             but reveal no content.
+**             Flag EXTERNAL (version 7): the text has a block of its own, of length + 1 bytes,
+**             which are freed with the string but are neither in the shallow size nor in the
+**             collector's byte count. Flag FIXED (version 7): the text is memory that nobody frees,
+**             such as a library's. At most one of the two is set
 **   table     flags WEAK_KEYS, WEAK_VALUES, METATABLE. The first two say what its own __mode has:
 **             the tables that have this table as metatable are weak (version 1: this table itself).
 **             uvarint array slots; u8 0 for no hash part, else 1 + log2(hash slots);
@@ -83,10 +86,10 @@
 **             LH_MARK_VOID do not count
 **
 ** Limits: F is below 2^40, objects are fewer than 2^32 - 1, array slots below 2^32, hash slots at
-** most 2^31. Times are below 2^63. All sizes of the objects (shallow, slots of tables and stacks,
-** instructions, debug information, blocks of userdata) add up to at most 2^57, more than any
-** address space, and so do the three sizes in the footer. No two objects have the same address. A
-** reference or root whose target has no record is ignored.
+** most 2^31. Times are below 2^63. All sizes of the objects (shallow, lengths of strings of version
+** 7, slots of tables and stacks, instructions, debug information, blocks of userdata) add up to at
+** most 2^57, more than any address space, and so do the three sizes in the footer. No two objects
+** have the same address. A reference or root whose target has no record is ignored.
 **
 ** Value: u8 tag, payload. In a table's hash part the two tags share a byte.
 **   LH_VAL_SKIP     only in an array part: uvarint n, n > 0 empty slots
@@ -129,13 +132,14 @@
 **   uvarint   serial of the snapshot's own mark
 **   u64       nanoseconds since 1970 (UTC)
 **   uvarint   process id
-**   bytes     release of Lua, such as "5.4.4", or "5.4" if the host hides it
+**   bytes     release of Lua, such as "5.4.4", or "5.4" or "5.5" if the host hides it
 **   bytes     program: the command line, words separated by one space
 **   bytes     name: the path that the program gave
 **   uvarint   string limit: bytes kept of each string
 **   uvarint   collector's byte count (collectgarbage("count") * 1024) at the snapshot
 **   uvarint   bytes of the string table
-**   u8 u8     collector: state (0 to 8), kind (0 incremental, 1 generational)
+**   u8 u8     collector: state (0 to 8), kind (0 incremental, 1 generational; version 7: 2
+**             generational, in a major cycle)
 **   uvarint   (version 3) objects that lua_close had finalized before: these have no age
 **   4 uvarint objects on allgc, finobj, tobefnz, fixedgc
 **   uvarint   sum of all shallow sizes

@@ -93,22 +93,23 @@ int lh_verify(const lh_snapshot *snapshot, uint64_t *edges, lh_error *error);
 #define LH_DEFAULT_STRING_BYTES 256u
 
 typedef struct lh_info {
-  uint32_t format_version; /* of the file: 1 to 6; the library writes 6 */
+  uint32_t format_version; /* of the file: 1 to 7; the library writes 6 for Lua 5.4, 7 for 5.5 */
   uint64_t file_bytes;
   uint64_t state_id; /* the same for all snapshots of one Lua state */
   uint32_t serial;   /* of the snapshot's own mark */
   uint64_t time_ns;  /* since 1970, UTC */
   uint64_t process_id;
-  const char *lua_release; /* "5.4.4", or "5.4" if the host hides it */
+  const char *lua_release; /* "5.4.4", or "5.4" or "5.5" if the host hides it */
   const char *program;     /* command line */
   const char *name;        /* the path that the program gave */
   uint64_t string_limit;
   uint64_t objects;            /* on the collector's lists */
   uint64_t object_bytes;       /* their shallow sizes */
+  uint64_t external_bytes;     /* of these, texts of strings of Lua 5.5 that are not in gc_bytes */
   uint64_t string_table_bytes; /* Lua's table of short strings */
   uint64_t gc_bytes;           /* collectgarbage("count") * 1024 at the snapshot */
-  int64_t unaccounted_bytes;   /* gc_bytes - object_bytes - string_table_bytes: buffers of C
-                                  code; usually 0 */
+  int64_t unaccounted_bytes;   /* gc_bytes - (object_bytes - external_bytes) -
+                                  string_table_bytes: buffers of C code; usually 0 */
   uint8_t gc_state;            /* 0 propagate to 8 pause, as in Lua's lgc.h */
   uint8_t gc_generational;
   uint64_t finalized_objects; /* in a snapshot at exit (lh_watch): objects finalized before it.
@@ -205,7 +206,9 @@ typedef struct lh_object {
       const char *bytes; /* the first `kept` bytes, borrowed, without NUL */
       uint64_t length;
       uint64_t kept;
-      uint64_t hash; /* if kept < length: XXH64 of the whole string (format.h) */
+      uint64_t hash;           /* if kept < length: XXH64 of the whole string (format.h) */
+      uint64_t external_bytes; /* see lh_external_bytes */
+      bool is_fixed;           /* the text is memory that nobody frees, and not counted */
     } string;
     struct {
       uint64_t array_slots, hash_slots;
@@ -267,6 +270,10 @@ uint64_t lh_pointer_of(const lh_snapshot *snapshot, lh_id id);
 uint64_t lh_shallow_bytes(const lh_snapshot *snapshot, lh_id id);
 bool lh_is_own(const lh_snapshot *snapshot, lh_id id);
 bool lh_is_dead(const lh_snapshot *snapshot, lh_id id);
+
+/* Of the shallow bytes, those outside collectgarbage("count"). In Lua 5.5 the text of an external
+** string is a block of its own, which Lua frees with the string but does not count. O(1). */
+uint64_t lh_external_bytes(const lh_snapshot *snapshot, lh_id id);
 lh_list lh_list_of(const lh_snapshot *snapshot, lh_id id);
 
 /* How many marks (lh_mark_at) are older than the object: 0 before the first; i + 1 between mark i

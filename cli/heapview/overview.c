@@ -45,7 +45,7 @@ static void put_snapshot(lh_json *w, const view *v, size_t i) {
   lh_json_string(w, "time", lh_time_text(info->time_ns).text);
   lh_json_string(w, "state", state);
   lh_json_count(w, "objects", info->objects);
-  lh_json_count(w, "bytes", info->gc_bytes);
+  lh_json_count(w, "bytes", info->gc_bytes + info->external_bytes);
   lh_json_count(w, "file_bytes", info->file_bytes);
   lh_json_close(w, '}');
 }

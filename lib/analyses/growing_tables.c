@@ -532,9 +532,11 @@ static bool look_at_table(counting *f, lh_id id) {
   return lh_add_growing(f->grower, &g);
 }
 
-/* A fast filter: the array part of 16 elements takes 256 bytes. */
+/* A fast filter: the array part of so many elements takes so many bytes. */
 static bool is_big(const lh_snapshot *snapshot, lh_id id) {
-  return lh_type_of(snapshot, id) == LH_TYPE_TABLE && lh_shallow_bytes(snapshot, id) >= 256 &&
+  enum { ELEMENTS = 16 };
+  return lh_type_of(snapshot, id) == LH_TYPE_TABLE &&
+         lh_shallow_bytes(snapshot, id) >= (uint64_t)ELEMENTS * snapshot->sizes->array_slot &&
          lh_is_reachable(snapshot, id) && !lh_is_own(snapshot, id);
 }
 

@@ -24,11 +24,9 @@ static bool may_be_waste(const lh_snapshot *snapshot, lh_id id) {
 /* ==== Tables ========================================================================= */
 
 /* A table needs the slots that Lua's rehash would allocate (ltable.c): an array part of the
-** greatest power of two of which more than half is used, and for other entries the next power of
-** two of hash slots. Lua rehashes only when a new key finds no free slot, so a table keeps its
-** slots when it loses entries. A full table is no waste. */
-
-enum { ARRAY_SLOT_BYTES = 16, HASH_SLOT_BYTES = 24 };
+** greatest power of two of which enough is used (more than half; since Lua 5.5 a third), and for
+** other entries the next power of two of hash slots. Lua rehashes only when a new key finds no free
+** slot, so a table keeps its slots when it loses entries. A full table is no waste. */
 
 /* An array part has at most 2^MOST_ARRAY_BITS slots; greater keys are in the hash part. */
 enum { MOST_ARRAY_BITS = 31 };
@@ -38,13 +36,16 @@ static unsigned log2_above(uint64_t n) {
 }
 
 /* n_below[i]: integer keys above 2^(i - 1), up to 2^i. *n_inside: keys in the array part. */
-static uint64_t array_slots_for(const uint64_t *n_below, uint64_t n_integers, uint64_t *n_inside) {
+static uint64_t array_slots_for(const lh_sizes *sizes, const uint64_t *n_below, uint64_t n_integers,
+                                uint64_t *n_inside) {
   uint64_t slots = 0, n = 0;
   *n_inside = 0;
-  for (unsigned i = 0; i <= MOST_ARRAY_BITS && n_integers > (UINT64_C(1) << i) / 2; i++) {
+  for (unsigned i = 0; i <= MOST_ARRAY_BITS; i++) {
+    uint64_t candidate = UINT64_C(1) << i;
+    if (candidate >= n_integers * sizes->slots_per_entry) break;
     n += n_below[i];
-    if (n <= (UINT64_C(1) << i) / 2) continue;
-    slots = UINT64_C(1) << i;
+    if (n_below[i] == 0 || candidate >= n * sizes->slots_per_entry) continue;
+    slots = candidate;
     *n_inside = n;
   }
   return slots;
@@ -61,9 +62,9 @@ static uint64_t slot_bytes_needed(const lh_snapshot *snapshot, lh_id table) {
     n_integers++;
     n_below[log2_above((uint64_t)key.as.integer)]++;
   }
-  uint64_t bytes = array_slots_for(n_below, n_integers, &n_inside) * ARRAY_SLOT_BYTES;
-  if (n > n_inside) bytes += HASH_SLOT_BYTES * (UINT64_C(1) << log2_above(n - n_inside));
-  return bytes;
+  uint64_t array = array_slots_for(snapshot->sizes, n_below, n_integers, &n_inside);
+  uint64_t hash = n > n_inside ? UINT64_C(1) << log2_above(n - n_inside) : 0;
+  return lh_slot_bytes(snapshot->sizes, array, hash);
 }
 
 static uint64_t less(uint64_t a, uint64_t b) {
@@ -82,8 +83,7 @@ static table_waste waste_of_table(const lh_snapshot *snapshot, lh_id id) {
   lh_object_at(snapshot, id, &t);
   table_waste w = {.slots = t.as.table.array_slots + t.as.table.hash_slots,
                    .used = t.as.table.array_used + t.as.table.hash_used};
-  w.slot_bytes =
-      t.as.table.array_slots * ARRAY_SLOT_BYTES + t.as.table.hash_slots * HASH_SLOT_BYTES;
+  w.slot_bytes = lh_slot_bytes(snapshot->sizes, t.as.table.array_slots, t.as.table.hash_slots);
   if (w.used > 0)
     w.slot_bytes = w.used < w.slots ? less(w.slot_bytes, slot_bytes_needed(snapshot, id)) : 0;
   w.other_bytes = less(t.shallow_bytes, w.slot_bytes);
@@ -120,14 +120,11 @@ static void find_table_waste(wasted *w) {
 
 /* ==== Equal objects ================================================================== */
 
-/* Lua interns short strings, so only long ones repeat. Strings are compared by bytes, or by kept
+/* Lua interns short strings, so only others repeat. Strings are compared by bytes, or by kept
 ** bytes, length and XXH64 of the whole. Functions are equal if they have the same code and share
-** their upvalues, or have none: Lua 5.4 creates a new one each time. Upvalues with equal values do
+** their upvalues, or have none: Lua creates a new one each time. Upvalues with equal values do
 ** not count: each function may assign to its own. C functions may change theirs, too.
 ** The original is the equal object nearest to a root. 700,000 objects: 0.15 s. */
-
-/* Lua interns strings up to this length (LUAI_MAXSHORTLEN). */
-enum { MOST_SHORT_BYTES = 40 };
 
 /* A Lua function's references: code, then upvalues. NULL: incomplete, as while Lua creates it. */
 static const lh_id *parts_of(const lh_snapshot *snapshot, const lh_object *closure, size_t *n) {
@@ -150,9 +147,10 @@ static bool find_hash(const lh_snapshot *snapshot, lh_id id, uint64_t seed, uint
   if ((type != LH_TYPE_STRING && type != LH_TYPE_CLOSURE) || !may_be_waste(snapshot, id))
     return false;
   if (type == LH_TYPE_STRING) {
+    if (lh_is_interned(snapshot, id)) return false;
     lh_content content = lh_content_of(snapshot, id, UINT64_MAX);
     *hash = lh_hash_content(&content, seed);
-    return content.length > MOST_SHORT_BYTES;
+    return true;
   }
   lh_object_at(snapshot, id, &object);
   const lh_id *parts = parts_of(snapshot, &object, &n);
@@ -377,10 +375,9 @@ typedef struct finder {
 
 /* ==== Marking ======================================================================== */
 
-enum { USER_VALUE_BYTES = 16, USER_VALUES_BYTES = 8 }; /* each value, and the fixed part */
-
+/* What the userdata has more than one without user values. */
 static uint64_t bytes_for_user_values(const lh_object *userdata) {
-  return USER_VALUES_BYTES + (uint64_t)userdata->as.userdata.user_values * USER_VALUE_BYTES;
+  return less(userdata->shallow_bytes, LH_BARE_USERDATA + userdata->as.userdata.bytes);
 }
 
 static void find_userdata(wasted *w) {
@@ -395,14 +392,12 @@ static void find_userdata(wasted *w) {
   }
 }
 
-enum { STRING_BYTES = 25 }; /* without the content */
-
 /* Lua halves its table of short strings while a collection finds it less than a quarter full. */
 static uint64_t string_table_waste(const lh_snapshot *snapshot) {
   uint64_t slots = snapshot->info.string_table_bytes / 8, all = slots, n = 0;
   for (lh_id id = 1; id <= snapshot->n; id++)
     n += lh_type_of(snapshot, id) == LH_TYPE_STRING && lh_is_reachable(snapshot, id) &&
-         lh_shallow_bytes(snapshot, id) <= STRING_BYTES + MOST_SHORT_BYTES;
+         lh_is_interned(snapshot, id);
   while (n < slots / 4) slots /= 2;
   return 8 * (all - slots);
 }

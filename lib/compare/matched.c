@@ -253,16 +253,13 @@ static uint32_t longest_run(const pass *p) {
 }
 
 /* Evidence of age. Lua does not make a short string again while it exists. */
-enum { UNCHANGED_TELLS = 16, STRING_TELLS = 1, ENOUGH = 64, MOST_SHORT = 40 };
+enum { UNCHANGED_TELLS = 16, STRING_TELLS = 1, ENOUGH = 64 };
 
 static unsigned evidence_of(const pass *p, lh_id now) {
   lh_id then = find_then(p, now);
   if (then == LH_NO_OBJECT) return 0;
-  if (lh_type_of(p->later, now) == LH_TYPE_STRING) {
-    lh_object string;
-    lh_object_at(p->later, now, &string);
-    return string.as.string.length <= MOST_SHORT ? STRING_TELLS : 0;
-  }
+  if (lh_type_of(p->later, now) == LH_TYPE_STRING)
+    return lh_is_interned(p->later, now) ? STRING_TELLS : 0;
   return is_unchanged(p->earlier, then, p->later, now) ? UNCHANGED_TELLS : 0;
 }
 

@@ -162,12 +162,11 @@ static lh_id first_object(const lh_snapshot *s, lh_id table) {
 static bool has_no_kind(const describer *d, lh_id table, lh_id first) {
   enum {
     OTHERS = 1 << LH_TYPE_STRING | 1 << LH_TYPE_CLOSURE | 1 << LH_TYPE_THREAD,
-    BYTES_OF_ENTRY = 9, /* or more, besides the table */
-    BYTES_OF_TABLE = 56
+    BYTES_OF_ENTRY = 9 /* or more, besides the table */
   };
   const lh_snapshot *s = d->namer->snapshot;
-  return s->shallow[table] <= BYTES_OF_TABLE + SAMPLED * BYTES_OF_ENTRY &&
-         OTHERS >> (s->kind[first] & LH_KIND_TYPE) & 1 &&
+  const uint32_t most = s->sizes->table + SAMPLED * BYTES_OF_ENTRY;
+  return s->shallow[table] <= most && OTHERS >> (s->kind[first] & LH_KIND_TYPE) & 1 &&
          d->namer->classes->of[first] != UINT32_MAX;
 }
 

@@ -12,7 +12,7 @@
 ** unit, of which there are at most as many as objects; 32 more an object if they are far apart.
 **
 ** Lua prints the address of a userdata's block, which is behind its user values. For up to
-** MOST_TRIED values, each number is tried; the userdata with more of them are in a sorted list.
+** MOST_TRIED values, each distance is tried; the userdata with more of them are in a sorted list.
 */
 #include <stdlib.h>
 
@@ -127,16 +127,15 @@ lh_id lh_find_header(const lh_snapshot *s, uint64_t address) {
   return address == 0 || address % 8 != 0 ? LH_NO_OBJECT : lh_find_word(s, address >> 3);
 }
 
-/* The userdata with `n` user values whose memory block, which Lua prints, is at `address`. */
-static lh_id userdata_of(const lh_snapshot *s, uint64_t address, uint32_t n) {
-  uint64_t before = lh_userdata_header(n);
+/* The userdata `before` bytes in front of its memory block, whose address Lua prints. */
+static lh_id userdata_of(const lh_snapshot *s, uint64_t address, uint64_t before) {
   if (address <= before) return LH_NO_OBJECT;
   lh_id id = lh_find_word(s, (address - before) >> 3);
   lh_object object;
   if (id == LH_NO_OBJECT || lh_type_of(s, id) != LH_TYPE_USERDATA || lh_is_dead(s, id))
     return LH_NO_OBJECT;
   lh_object_at(s, id, &object);
-  return object.as.userdata.user_values == n ? id : LH_NO_OBJECT;
+  return object.pointer == address ? id : LH_NO_OBJECT;
 }
 
 static lh_id far_userdata_of(const lh_snapshot *s, uint64_t address) {
@@ -148,7 +147,9 @@ static lh_id far_userdata_of(const lh_snapshot *s, uint64_t address) {
 
 lh_id lh_find_address(const lh_snapshot *s, uint64_t address) {
   if (address == 0 || address % 8 != 0) return LH_NO_OBJECT;
+  uint64_t most = lh_userdata_header(MOST_TRIED) + s->sizes->more;
   lh_id id = lh_find_word(s, address >> 3);
-  for (uint32_t n = 0; id == LH_NO_OBJECT && n <= MOST_TRIED; n++) id = userdata_of(s, address, n);
+  for (uint64_t before = LH_BARE_USERDATA; id == LH_NO_OBJECT && before <= most; before += 8)
+    id = userdata_of(s, address, before);
   return id == LH_NO_OBJECT ? far_userdata_of(s, address) : id;
 }

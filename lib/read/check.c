@@ -20,16 +20,14 @@ static const uint8_t type_of_record[16] = {
     [LH_REC_USERDATA] = LH_TYPE_USERDATA,   [LH_REC_THREAD] = LH_TYPE_THREAD,
     [LH_REC_MARK] = LH_TYPE_USERDATA};
 
+/* Without LH_FLAG_DEAD, and without those of version 7. */
 static const uint8_t flags_of_record[16] = {
-    [LH_REC_STRING] = LH_FLAG_DEAD | LH_FLAG_TRUNCATED,
-    [LH_REC_TABLE] = LH_FLAG_DEAD | LH_FLAG_METATABLE | LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES,
-    [LH_REC_LUA_CLOSURE] = LH_FLAG_DEAD,
-    [LH_REC_C_CLOSURE] = LH_FLAG_DEAD,
-    [LH_REC_UPVALUE] = LH_FLAG_DEAD | LH_FLAG_OPEN,
-    [LH_REC_PROTO] = LH_FLAG_DEAD,
-    [LH_REC_USERDATA] = LH_FLAG_DEAD | LH_FLAG_METATABLE,
-    [LH_REC_THREAD] = LH_FLAG_DEAD | LH_FLAG_MAIN,
-    [LH_REC_MARK] = LH_FLAG_DEAD | LH_FLAG_METATABLE};
+    [LH_REC_STRING] = LH_FLAG_TRUNCATED,
+    [LH_REC_TABLE] = LH_FLAG_METATABLE | LH_FLAG_WEAK_KEYS | LH_FLAG_WEAK_VALUES,
+    [LH_REC_UPVALUE] = LH_FLAG_OPEN,
+    [LH_REC_USERDATA] = LH_FLAG_METATABLE,
+    [LH_REC_THREAD] = LH_FLAG_MAIN,
+    [LH_REC_MARK] = LH_FLAG_METATABLE};
 
 static const char *const name_of_record[16] = {[LH_REC_STRING] = "string",
                                                [LH_REC_TABLE] = "table",
@@ -50,10 +48,18 @@ typedef struct checker {
   lh_snapshot *s;
   lh_row_block *rows; /* receives the references of these records, and notes about them */
   uint64_t own_word;  /* of the object that is read; between records, of the one before */
-  uint64_t shallow_bytes;
+  uint64_t shallow_bytes, external_bytes;
   uint32_t n_stacks; /* if the program was tracked */
-  bool out_of_memory;
+  bool out_of_memory, has_lengths;
+  uint8_t unknown_flags[16]; /* of each type of record, in the version of the file */
 } checker;
+
+static void begin_version(checker *k, uint32_t version) {
+  k->has_lengths = version >= LH_LENGTHS_VERSION;
+  for (unsigned type = 0; type < 16; type++)
+    k->unknown_flags[type] = (uint8_t) ~(flags_of_record[type] | LH_FLAG_DEAD | 15u);
+  if (k->has_lengths) k->unknown_flags[LH_REC_STRING] = 0;
+}
 
 static inline uint64_t check_word(lh_cursor *c, uint64_t own_word) {
   const uint8_t *start = c->at;
@@ -116,23 +122,45 @@ static void check_values(checker *k, uint32_t n, unsigned label) {
   while (n-- > 0 && goes_on(k)) check_payload(k, lh_read_u8(&k->c), label);
 }
 
-/* Returns whether the string is a name, see LH_IS_NAME. */
-static bool check_string(lh_cursor *c, unsigned flags, uint64_t shallow_bytes) {
-  if (shallow_bytes < LH_STRING_OVERHEAD) {
-    lh_fault(c, c->at, "its size is less than an empty string's");
-    return false;
+/* The column has at most 32 bits; a greater size is in the record. */
+static inline void set_shallow(lh_snapshot *s, lh_id id, uint64_t bytes) {
+  s->shallow[id] = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
+}
+
+/* The length of a string, of which an external one has that many bytes and a NUL elsewhere. */
+static uint64_t check_length(checker *k, lh_id id, unsigned flags, uint64_t shallow_bytes) {
+  lh_cursor *c = &k->c;
+  const uint8_t *start = c->at;
+  uint64_t length = lh_read_size(c);
+  if ((flags & LH_FLAG_EXTERNAL) && (flags & LH_FLAG_FIXED))
+    lh_fault(c, start, "its text is both freed with it and never freed");
+  if (flags & LH_FLAG_EXTERNAL) {
+    k->external_bytes += length + 1;
+    set_shallow(k->s, id, shallow_bytes + length + 1);
   }
-  uint64_t kept = shallow_bytes - LH_STRING_OVERHEAD;
+  return length;
+}
+
+/* Returns whether the string is a name, see LH_IS_NAME. */
+static inline bool check_text(lh_cursor *c, unsigned flags, uint64_t length) {
+  uint64_t kept = length;
   if (flags & LH_FLAG_TRUNCATED) {
     const uint8_t *start = c->at;
-    uint64_t length = kept;
     kept = lh_read_uvarint(c);
     if (kept >= length) lh_fault(c, start, "it keeps more bytes than the string has");
     (void)lh_read_u64(c);
   }
   const uint8_t *bytes = lh_read_bytes(c, kept);
-  return kept == shallow_bytes - LH_STRING_OVERHEAD && kept <= LH_DEFAULT_STRING_BYTES && bytes &&
+  return kept == length && kept <= LH_DEFAULT_STRING_BYTES && bytes &&
          lh_is_identifier((const char *)bytes, (size_t)kept);
+}
+
+static inline bool check_string(checker *k, lh_id id, unsigned flags, uint64_t shallow_bytes) {
+  if (k->has_lengths) return check_text(&k->c, flags, check_length(k, id, flags, shallow_bytes));
+  if (shallow_bytes >= LH_STRING_OVERHEAD)
+    return check_text(&k->c, flags, shallow_bytes - LH_STRING_OVERHEAD);
+  lh_fault(&k->c, k->c.at, "its size is less than an empty string's");
+  return false;
 }
 
 typedef struct integer_keys {
@@ -339,7 +367,7 @@ static inline void check_fields(checker *k, lh_id id, unsigned type, unsigned fl
   lh_cursor *c = &k->c;
   switch (type) {
     case LH_REC_STRING:
-      if (check_string(c, flags, shallow_bytes)) k->s->key_kinds[id] = LH_IS_NAME;
+      if (check_string(k, id, flags, shallow_bytes)) k->s->key_kinds[id] = LH_IS_NAME;
       break;
     case LH_REC_TABLE:
       if (flags & LH_WEAK_FLAGS) lh_note_mode(k->s, id);
@@ -376,7 +404,7 @@ static inline void check_record(checker *k, lh_id id) {
     lh_fault(c, start, "it has an unknown type");
     return;
   }
-  if (flags & ~(unsigned)flags_of_record[type]) lh_fault(c, start, "it has an unknown flag");
+  if (flags & k->unknown_flags[type]) lh_fault(c, start, "it has an unknown flag");
   k->own_word = check_word(c, k->own_word);
   if (k->own_word == 0) lh_fault(c, start, "its address is 0");
   uint64_t shallow_bytes = lh_read_size(c);
@@ -385,7 +413,7 @@ static inline void check_record(checker *k, lh_id id) {
   s->address[id] = k->own_word << 3;
   s->record_low[id] = (uint32_t)offset;
   s->record_high[id] = (uint8_t)(offset >> 32);
-  s->shallow[id] = shallow_bytes < UINT32_MAX ? (uint32_t)shallow_bytes : UINT32_MAX;
+  set_shallow(s, id, shallow_bytes);
   s->first_edge[id] = (uint32_t)k->rows->n;
   unsigned kind = type_of_record[type];
   if (type == LH_REC_MARK) kind |= LH_KIND_OWN;
@@ -430,6 +458,7 @@ static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_
   const lh_block_start next = end_of_block(s, i);
   uint64_t limit = limit_of_block(s, i), offset = start->offset;
   checker k = {.s = s, .rows = block, .own_word = start->word, .n_stacks = n_stacks};
+  begin_version(&k, s->info.format_version);
   k.c = (lh_cursor){s->data + offset, s->data + s->records_end, NULL, NULL, 0, s->n_keys};
   lh_id id = start->id;
   const uint8_t *at = k.c.at;
@@ -451,6 +480,7 @@ static void check_block(lh_snapshot *s, lh_row_block *block, uint32_t i, uint32_
   }
   block->end = offset;
   block->shallow_bytes = k.shallow_bytes;
+  block->external_bytes = k.external_bytes;
   block->claimed = k.c.claimed;
   block->out_of_memory = k.out_of_memory;
 }
@@ -462,11 +492,13 @@ static int fail_with_fault(const lh_snapshot *s, const lh_row_block *block, lh_e
   return lh_fail_damaged(s, block->fault_at, where, block->fault, error);
 }
 
-static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
+/* Sets info.external_bytes. */
+static int check_sums(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
   uint64_t end = s->n_blocks > 0 ? rows->blocks[s->n_blocks - 1].end : LH_HEADER_BYTES;
   uint64_t shallow_bytes = 0, claimed = 0;
   for (uint32_t i = 0; i < s->n_blocks; i++) {
     shallow_bytes += rows->blocks[i].shallow_bytes;
+    s->info.external_bytes += rows->blocks[i].external_bytes;
     claimed += rows->blocks[i].claimed;
     if (claimed > LH_MOST_BYTES)
       return lh_fail_at(error, end, "'%s' is damaged: %s", s->name, LH_TOO_MUCH);
@@ -478,6 +510,7 @@ static int check_sums(const lh_snapshot *s, const lh_raw_rows *rows, lh_error *e
     return lh_fail_at(error, end,
                       "'%s' is damaged: its objects have %llu bytes, its footer says %llu", s->name,
                       (unsigned long long)shallow_bytes, (unsigned long long)s->info.object_bytes);
+  s->info.object_bytes += s->info.external_bytes;
   return LH_OK;
 }
 

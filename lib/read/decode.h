@@ -20,6 +20,9 @@ typedef struct lh_kept_string {
 
 lh_kept_string lh_string_at(const lh_snapshot *snapshot, lh_id string);
 
+/* Is it a short string, of which Lua has only one with its text? O(1). */
+bool lh_is_interned(const lh_snapshot *snapshot, lh_id string);
+
 /* lh_is_identifier: a Lua name, and no reserved word. lh_is_name: the same for a string object,
 ** which must be whole and not long. O(1). */
 bool lh_is_identifier(const char *bytes, size_t n);

@@ -241,8 +241,9 @@ static void read_footer_fields(lh_snapshot *s, lh_cursor *c, lh_file_text texts[
   info->gc_bytes = lh_read_size(c);
   info->string_table_bytes = lh_read_size(c);
   info->gc_state = lh_read_u8(c);
-  info->gc_generational = lh_read_u8(c);
-  if (info->gc_state > 8 || info->gc_generational > 1)
+  unsigned kind = lh_read_u8(c), greatest = info->format_version < LH_LENGTHS_VERSION ? 1 : 2;
+  info->gc_generational = kind > 0;
+  if (info->gc_state > 8 || kind > greatest)
     lh_fault(c, c->at - 2, "the collector's state is unknown");
   if (info->format_version >= 3)
     info->finalized_objects = lh_read_upto(c, UINT32_MAX, "it counts too many finalized objects");
@@ -267,6 +268,7 @@ int lh_read_footer(lh_snapshot *s, lh_error *error) {
   uint64_t end = (uint64_t)(c.at - s->data);
   s->info.format_version = lh_load32(s->data + 8);
   s->info.file_bytes = s->size;
+  s->sizes = lh_sizes_of(s->info.format_version);
   read_footer_fields(s, &c, texts, end);
   if (s->n_keys > 0 && !s->keys) return lh_fail_memory(error, "reading the footer");
   if (!c.fault) code = check_blocks(s, end, &c, error);

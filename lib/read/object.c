@@ -75,7 +75,8 @@ static uint64_t get_metatable(fields *f) {
 
 /* `f->at` is behind the shallow size. */
 static lh_kept_string read_string(fields *f, uint64_t shallow_bytes) {
-  uint64_t length = shallow_bytes - LH_STRING_OVERHEAD;
+  bool has_length = f->s->info.format_version >= LH_LENGTHS_VERSION;
+  uint64_t length = has_length ? lh_get_uvarint(&f->at) : shallow_bytes - LH_STRING_OVERHEAD;
   lh_kept_string string = {.kept = length, .length = length};
   if (f->head & LH_FLAG_TRUNCATED) {
     string.kept = lh_get_uvarint(&f->at);
@@ -92,6 +93,9 @@ static void decode_string(fields *f, lh_object *out) {
   out->as.string.kept = string.kept;
   out->as.string.hash = string.hash;
   out->as.string.bytes = string.bytes;
+  out->as.string.is_fixed = f->head & LH_FLAG_FIXED;
+  if (f->head & LH_FLAG_EXTERNAL) out->as.string.external_bytes = string.length + 1;
+  out->shallow_bytes += out->as.string.external_bytes;
 }
 
 lh_kept_string lh_string_at(const lh_snapshot *s, lh_id id) {
@@ -99,6 +103,12 @@ lh_kept_string lh_string_at(const lh_snapshot *s, lh_id id) {
   f.head = *f.at;
   if (f.head & LH_FLAG_DEAD) return (lh_kept_string){.bytes = ""};
   return read_string(&f, lh_get_shallow(s, &f.at));
+}
+
+bool lh_is_interned(const lh_snapshot *s, lh_id id) {
+  enum { MOST_BYTES = 40 }; /* LUAI_MAXSHORTLEN */
+  return lh_shallow_bytes(s, id) <= s->sizes->string + (uint64_t)MOST_BYTES &&
+         !(*lh_record(s, id) & (LH_FLAG_EXTERNAL | LH_FLAG_FIXED));
 }
 
 lh_weak_sides lh_weak_sides_of(const lh_snapshot *s, lh_id id) {
@@ -146,7 +156,7 @@ static void decode_userdata(fields *f, lh_object *out) {
   out->as.userdata.bytes = lh_get_uvarint(&f->at);
   out->as.userdata.metatable = lh_find_word_or_none(f->s, get_metatable(f));
   out->as.userdata.user_values = lh_get_count(&f->at);
-  out->pointer = out->address + lh_userdata_header(out->as.userdata.user_values);
+  out->pointer = out->address + (out->shallow_bytes - out->as.userdata.bytes);
 }
 
 static void decode_thread(fields *f, lh_object *out) {

@@ -32,7 +32,7 @@ typedef struct lh_row_block {
   lh_upvalue_names *names;
   size_t n_names, names_capacity;
   uint64_t end; /* of the records, in the file */
-  uint64_t shallow_bytes, claimed;
+  uint64_t shallow_bytes, external_bytes, claimed;
   const char *fault; /* NULL: the records are sound */
   const uint8_t *fault_at;
   const char *fault_record;
@@ -117,10 +117,5 @@ int lh_collect_roots(lh_snapshot *s, lh_error *error);
 
 /* epochs.c */
 int lh_collect_marks(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error);
-
-/* The bytes in front of the memory block that the program sees. */
-static inline uint64_t lh_userdata_header(uint32_t user_values) {
-  return user_values == 0 ? 32 : 40 + 16 * (uint64_t)user_values;
-}
 
 #endif

@@ -101,12 +101,11 @@ static double share_sampled(double x) {
 
 /* A sample covers the object's own block, without the arrays of a table. */
 static uint64_t own_block_bytes(const lh_snapshot *s, lh_id id) {
-  enum { TABLE_BYTES = 56, PROTO_BYTES = 128, THREAD_BYTES = 208 };
   switch (lh_type_of(s, id)) {
-    case LH_TYPE_TABLE: return TABLE_BYTES;
-    case LH_TYPE_PROTO: return PROTO_BYTES;
-    case LH_TYPE_THREAD: return THREAD_BYTES;
-    default: return lh_shallow_bytes(s, id);
+    case LH_TYPE_TABLE: return s->sizes->table;
+    case LH_TYPE_PROTO: return LH_PROTO_BYTES;
+    case LH_TYPE_THREAD: return s->sizes->thread;
+    default: return lh_shallow_bytes(s, id) - lh_external_bytes(s, id);
   }
 }
 

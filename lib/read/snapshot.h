@@ -28,6 +28,7 @@
 
 #include "luaheap_graph.h"
 #include "sites.h"
+#include "sizes.h"
 
 /* kind[id]: lh_type in the low 4 bits, and these flags */
 enum {
@@ -177,7 +178,8 @@ struct lh_snapshot {
   uint32_t *record_low; /* offset in the file: the low 32 bits, and the 8 bits above */
   uint8_t *record_high;
   uint8_t *kind;
-  uint32_t *shallow; /* bytes; UINT32_MAX: the record has the size */
+  const lh_sizes *sizes;
+  uint32_t *shallow; /* bytes, with external ones; UINT32_MAX: the record has the size */
   uint8_t *key_kinds;
   uint64_t *modes; /* a bit an object: its __mode is weak */
   bool has_modes;

@@ -156,16 +156,23 @@ static int verify_references(verifier *v, lh_id id, lists *l) {
 
 /* ==== objects ======================================================================= */
 
+static uint64_t bytes_of_string(const lh_sizes *sizes, const lh_object *o) {
+  if (o->as.string.is_fixed) return sizes->fixed_string;
+  if (o->as.string.external_bytes > 0) return sizes->free_string + o->as.string.external_bytes;
+  return sizes->string + o->as.string.length;
+}
+
 /* The bytes that Lua allocates; 0 for a thread, whose list of calls may be longer than its use
 ** (check_size checks a lower bound). */
-static uint64_t bytes_needed(const lh_object *o, const lists *l) {
+static uint64_t bytes_needed(const lh_sizes *sizes, const lh_object *o, const lists *l) {
   switch (o->type) {
-    case LH_TYPE_STRING: return LH_STRING_OVERHEAD + o->as.string.length;
-    case LH_TYPE_TABLE: return 56 + 16 * o->as.table.array_slots + 24 * o->as.table.hash_slots;
+    case LH_TYPE_STRING: return bytes_of_string(sizes, o);
+    case LH_TYPE_TABLE:
+      return sizes->table + lh_slot_bytes(sizes, o->as.table.array_slots, o->as.table.hash_slots);
     case LH_TYPE_CLOSURE: return 32 + (o->as.closure.is_c ? 16 : 8) * o->as.closure.upvalues;
     case LH_TYPE_UPVALUE: return 40;
     case LH_TYPE_PROTO:
-      return 128 + 4 * o->as.proto.instructions + 16 * (uint64_t)o->as.proto.constants +
+      return LH_PROTO_BYTES + 4 * o->as.proto.instructions + 16 * (uint64_t)o->as.proto.constants +
              8 * l->nested + 16 * l->upvalue_names + o->as.proto.debug_bytes;
     case LH_TYPE_USERDATA:
       return lh_userdata_header(o->as.userdata.user_values) + o->as.userdata.bytes;
@@ -173,10 +180,20 @@ static uint64_t bytes_needed(const lh_object *o, const lists *l) {
   }
 }
 
+/* The code of a prototype that was loaded in mode "B" is not Lua's memory. */
+static bool has_size(const lh_sizes *sizes, const lh_object *o, uint64_t needed) {
+  bool is_string =
+      o->type == LH_TYPE_STRING && !o->as.string.is_fixed && o->as.string.external_bytes == 0;
+  bool has_more = is_string || (o->type == LH_TYPE_USERDATA && o->as.userdata.user_values > 0);
+  bool lacks_code = o->type == LH_TYPE_PROTO && sizes->fixed_string > 0;
+  return o->shallow_bytes == needed || (has_more && o->shallow_bytes == needed + sizes->more) ||
+         (lacks_code && o->shallow_bytes + 4 * o->as.proto.instructions == needed);
+}
+
 static int check_size(verifier *v, const lh_object *o, const lists *l) {
   const uint8_t *at = lh_record(v->s, o->id);
-  uint64_t needed = bytes_needed(o, l);
-  if (o->type != LH_TYPE_THREAD && o->shallow_bytes != needed)
+  uint64_t needed = bytes_needed(v->s->sizes, o, l);
+  if (o->type != LH_TYPE_THREAD && !has_size(v->s->sizes, o, needed))
     return fault(v, o->id, at, "it has %llu bytes, its fields need %llu",
                  (unsigned long long)o->shallow_bytes, (unsigned long long)needed);
   if (o->type == LH_TYPE_PROTO && o->as.proto.upvalues != l->upvalue_names)

@@ -89,6 +89,10 @@ LH_CELL(parameters_of, lh_fact_row, cell->as.n = it->code.as.proto.parameters)
 #define KEPT                                                                                     \
   LH_COUNT("kept_bytes", NULL, object.as.string.kept, "bytes of a string that the snapshot has", \
            LH_OF_TYPE(STRING))
+#define EXTERNAL                                                                            \
+  LH_BYTES("external_bytes", NULL, object.as.string.external_bytes,                         \
+           "of a string: those of its own bytes that collectgarbage(\"count\") leaves out", \
+           LH_OF_TYPE(STRING), LH_HIDDEN)
 #define STATUS                                                                        \
   LH_WORD("status", NULL, object.as.thread.status, lh_thread_status_name,             \
           "of a thread: suspended, running, normal, not started, finished or failed", \
@@ -135,6 +139,7 @@ const lh_table lh_object_facts = LH_TABLE_OF(
              "bytes of a userdata that the program asked for", LH_OF_TYPE(USERDATA), LH_HIDDEN),
     LH_EXAMPLE("proto", NULL, object.as.closure.proto, "of a function in Lua: its code",
                LH_OF_TYPE(CLOSURE), LH_HIDDEN),
+    EXTERNAL,
     LH_COMPUTED("file", NULL, LH_COLUMN_STRING, file_of,
                 "of a function in Lua, or its code: @app.lua", LH_OF_CODE, LH_HIDDEN),
     LH_COUNT("line", NULL, code.as.proto.line, "where that begins; 0 for a main chunk", LH_OF_CODE,
@@ -166,7 +171,10 @@ const lh_table lh_row_facts = LH_TABLE_OF(
 LH_ITS(bool, is_cut, lh_fact_row, it->object.as.string.kept < it->object.as.string.length)
 
 const lh_table lh_string_facts = LH_TABLE_OF(
-    "heap.string", "string", "strings", ID("its number as an object"), LENGTH, KEPT,
+    "heap.string", "string", "strings", ID("its number as an object"), LENGTH, KEPT, EXTERNAL,
+    LH_FLAG("is_fixed", object.as.string.is_fixed,
+            "its text is memory that nobody frees, and is not counted", LH_OF_TYPE(STRING),
+            LH_HIDDEN),
     LH_HEX("hash", object.as.string.hash, "of one that is not whole: equal ones have equal hashes",
            LH_OF_TYPE(STRING), .has = is_cut, LH_HIDDEN),
     LH_STRING("text", id, "what is in the snapshot; a BLOB if it is not UTF-8 or has a zero byte"));
@@ -393,18 +401,21 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
     LH_TIME("time", info.time_ns, "when it was taken, UTC"),
     LH_COUNT("time_ns", NULL, info.time_ns, "the same in nanoseconds since 1970", LH_HIDDEN),
     LH_COUNT("format_version", NULL, info.format_version,
-             "of the file: 6, or 1 to 5 where an older luaheap wrote it", LH_HIDDEN),
+             "of the file: 6 of Lua 5.4, 7 of Lua 5.5; 1 to 5 where an older luaheap wrote it",
+             LH_HIDDEN),
     LH_BYTES("file_bytes", NULL, info.file_bytes, "size of the file"),
     LH_COUNT("string_limit_bytes", NULL, info.string_limit,
              "at most this much of a string was kept", LH_HIDDEN),
     LH_COUNT("objects", NULL, info.objects, "all there are"),
     LH_BYTES("object_bytes", NULL, info.object_bytes, "their own bytes"),
+    LH_BYTES("external_bytes", NULL, info.external_bytes,
+             "of these, texts of strings of Lua 5.5 that are outside gc_bytes", LH_HIDDEN),
     LH_BYTES("string_table_bytes", NULL, info.string_table_bytes, "Lua's table of short strings"),
     LH_COMPUTED(
         "unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
         "bytes that Lua counts but that belong neither to an object nor to the string table"),
     LH_BYTES("gc_bytes", NULL, info.gc_bytes,
-             "collectgarbage(\"count\") * 1024, which is the sum of the three"),
+             "collectgarbage(\"count\") * 1024, the sum of the three without external_bytes"),
     REACH(reachable_objects, "objects that the collector would keep"),
     REACH(reachable_bytes, "their bytes"), REACH(garbage_objects, "objects that it would free"),
     REACH(garbage_bytes, "their bytes"),

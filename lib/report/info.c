@@ -20,6 +20,7 @@ typedef struct info_result {
 LH_CELL(unaccounted_of, info_result, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
 LH_ITS(bool, is_outside, info_result, it->is_outside)
 LH_ITS(bool, has_finalized, info_result, it->info.finalized_objects > 0)
+LH_ITS(bool, has_external, info_result, it->info.external_bytes > 0)
 
 #define ROW of_type
 static const lh_table type_table = LH_TABLE_OF(
@@ -46,6 +47,9 @@ static const lh_table info_answer = LH_TABLE_OF(
     LH_COUNT("objects", NULL, info.objects, "how many"),
     LH_BYTES("object_bytes", NULL, info.object_bytes, "their shallow sizes"),
     LH_BYTES("bytes", NULL, info.object_bytes, LH_OLDER_NAME),
+    LH_BYTES("external_bytes", NULL, info.external_bytes,
+             "of these, texts of strings of Lua 5.5 that gc_bytes leaves out; absent without any",
+             LH_ONLY_WHERE(has_external)),
     LH_BYTES("gc_bytes", NULL, info.gc_bytes, "collectgarbage(\"count\") * 1024"),
     LH_COMPUTED(
         "unaccounted_bytes", NULL, LH_COLUMN_BYTES, unaccounted_of,
@@ -102,6 +106,19 @@ static void print_outside(lh_printer *t, const info_result *f) {
            "may show values of another one");
 }
 
+static void print_count(lh_printer *t, const lh_info *info) {
+  lh_text note = {0};
+  lh_text_string(&note, info->unaccounted_bytes == 0 ? "all of it, to the byte" : "");
+  if (info->external_bytes > 0)
+    lh_text_format(&note, "%sexternal strings %s", info->unaccounted_bytes == 0 ? "; " : "",
+                   lh_format_size(t, info->external_bytes).text);
+  char *text = lh_text_finish(&note);
+  print_line(t, "collectgarbage(\"count\")", "", lh_format_size(t, info->gc_bytes),
+             text ? text : "");
+  t->failed |= !text;
+  lh_free(text);
+}
+
 static void print_info(lh_printer *t, lh_report *report) {
   const lh_info *info = &((const info_result *)report->answer)->info;
   const lh_reach *reach = &((const info_result *)report->answer)->reach;
@@ -121,8 +138,7 @@ static void print_info(lh_printer *t, lh_report *report) {
              missing < 0 ? lh_size_change((uint64_t)-missing, 0, t->exact_bytes)
                          : lh_format_size(t, (uint64_t)missing),
              missing != 0 ? "buffers in use by C code" : "");
-  print_line(t, "collectgarbage(\"count\")", "", lh_format_size(t, info->gc_bytes),
-             missing == 0 ? "all of it, to the byte" : "");
+  print_count(t, info);
 }
 
 static int by_type_bytes(const void *a, const void *b) {

@@ -68,6 +68,8 @@ IS_OF(is_table, LH_TYPE_TABLE)
 IS_OF(is_userdata, LH_TYPE_USERDATA)
 IS_OF(is_thread, LH_TYPE_THREAD)
 
+LH_ITS(bool, is_external, object_result, it->object.as.string.external_bytes > 0 && is_string(it))
+LH_ITS(bool, is_fixed, object_result, it->object.as.string.is_fixed &&is_string(it))
 LH_ITS(bool, has_code, object_result, it->code.type == LH_TYPE_PROTO)
 
 static void content_of(lh_report *report, lh_id id, lh_cell *cell) {
@@ -160,6 +162,12 @@ static const lh_table object_answer = LH_TABLE_OF(
     LH_COUNT("length_bytes", NULL, object.as.string.length, "of a string",
              LH_ONLY_WHERE(is_string)),
     LH_COUNT("length", NULL, object.as.string.length, LH_OLDER_NAME, LH_ONLY_WHERE(is_string)),
+    LH_BYTES("external_bytes", NULL, object.as.string.external_bytes,
+             "of a string's own, those that collectgarbage(\"count\") leaves out; else absent",
+             LH_ONLY_WHERE(is_external)),
+    LH_FLAG("is_fixed", object.as.string.is_fixed,
+            "the text of a string is memory that nobody frees; else absent",
+            LH_ONLY_WHERE(is_fixed)),
     LH_COMPUTED("entries", NULL, LH_COLUMN_COUNT, entries_of, "of a table",
                 LH_ONLY_WHERE(is_table)),
     LH_COUNT("array_slots", NULL, object.as.table.array_slots, "of a table",
@@ -200,6 +208,7 @@ static void print_object(lh_printer *t, lh_report *report) {
            lh_format_size(t, retained).text, lh_share_of_heap(report, retained).text, f->path,
            f->through ? " (through " : "", f->through ? f->through : "", f->through ? ")" : "");
   lh_print_asked(t, report);
+  lh_print_external(t, report->snapshot, f->id);
   if (has_age(f)) age = age_words(report, f->id);
   if (age) lh_say(t, LH_PLAIN, "allocated %s", age);
   lh_print_stack(t, report->snapshot, f->id);

@@ -358,6 +358,9 @@ void lh_print_suspect_line(lh_printer *printer, lh_report *report, const lh_susp
 /* The allocation site of an object and its callers, if the program was tracked. */
 void lh_print_stack(lh_printer *printer, const lh_snapshot *snapshot, lh_id id);
 
+/* Prints where the text of a string of Lua 5.5 is that collectgarbage("count") leaves out. */
+void lh_print_external(lh_printer *printer, const lh_snapshot *snapshot, lh_id id);
+
 /* A warning if the snapshot was taken while its state closed: ages are then wrong. */
 void lh_print_finalized(lh_printer *printer, const lh_snapshot *snapshot);
 

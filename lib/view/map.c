@@ -42,12 +42,14 @@ enum { LEAST_HOLE_BITS = 12, LEAST_HOLE_PART = 64 };
 /* ==== Blocks ========================================================================= */
 
 uint64_t lh_mapped_bytes(const lh_snapshot *s, lh_id id) {
-  static const uint64_t headers[LH_TYPE_COUNT] = {
-      [LH_TYPE_TABLE] = 56,
-      [LH_TYPE_PROTO] = 128,
-      [LH_TYPE_THREAD] = 192 /* equal in all releases */};
-  uint64_t shallow = lh_shallow_bytes(s, id), header = headers[lh_type_of(s, id)];
-  return header > 0 && shallow > header ? header : shallow;
+  uint64_t most = lh_shallow_bytes(s, id), block = most;
+  switch (lh_type_of(s, id)) {
+    case LH_TYPE_TABLE: block = s->sizes->table; break;
+    case LH_TYPE_PROTO: block = LH_PROTO_BYTES; break;
+    case LH_TYPE_THREAD: block = s->sizes->state; break;
+    default: block -= lh_external_bytes(s, id); break;
+  }
+  return block < most ? block : most;
 }
 
 static uint64_t start_of(const lh_snapshot *s, uint32_t at) {

@@ -41,7 +41,7 @@ void family_long_string(forge *f, unsigned i, unsigned n) {
 }
 
 void family_truncated(forge *f, uint64_t address, uint64_t hash, uint64_t length) {
-  forge_record(f, LH_REC_STRING | LH_FLAG_TRUNCATED, address, LH_STRING_OVERHEAD + length);
+  forge_string_head(f, LH_FLAG_TRUNCATED, address, length);
   forge_uvarint(f, 4);
   forge_u64(f, hash);
   forge_bytes_of(f, "same", 4);
@@ -68,7 +68,7 @@ void family_item(forge *f, unsigned key, unsigned value) {
 }
 
 void family_array(forge *f, unsigned i, unsigned first, unsigned n, unsigned step) {
-  forge_record(f, LH_REC_TABLE, family_at(i), 56 + 16 * (uint64_t)n);
+  forge_record(f, LH_REC_TABLE, family_at(i), forge_table_bytes(f, n, 0));
   forge_uvarint(f, n);
   forge_u8(f, 0);
   forge_uvarint(f, n);
@@ -150,6 +150,7 @@ void family_make(forge *f, const heap_family *family, unsigned n, unsigned seria
   f->footer.serial = serial;
   f->footer.time_ns += serial;
   family_begin_tracked(f, family, n);
+  family_begin_texts(f, family);
   put_marks(f, serial, n_older);
   for (unsigned i = 0; i < family->list; i++) forge_next_list(f);
   if (n > 0) family->make(f, n);
@@ -188,11 +189,10 @@ unsigned family_scale(const heap_family *family, size_t bytes) {
 static const struct {
   const heap_family *list;
   const size_t *n;
-} files[] = {{families_of_graphs, &n_families_of_graphs},
-             {families_of_paths, &n_families_of_paths},
-             {families_of_names, &n_families_of_names},
-             {families_of_values, &n_families_of_values},
-             {families_of_tracked, &n_families_of_tracked}};
+} files[] = {
+    {families_of_graphs, &n_families_of_graphs},   {families_of_paths, &n_families_of_paths},
+    {families_of_names, &n_families_of_names},     {families_of_values, &n_families_of_values},
+    {families_of_tracked, &n_families_of_tracked}, {families_of_texts, &n_families_of_texts}};
 enum { FILES = sizeof files / sizeof *files };
 
 const heap_family *family_number(size_t i) {

@@ -13,7 +13,8 @@
 **
 ** families.c makes the frame and lists them all; families_graph.c and families_paths.c have those
 ** that are hard for what walks the heap, families_names.c and families_values.c those for what
-** names and groups what is in it, families_tracked.c those of programs that were tracked.
+** names and groups what is in it, families_tracked.c those of programs that were tracked,
+** families_texts.c those of Lua 5.5, whose strings have texts elsewhere.
 */
 #ifndef LUAHEAP_FAMILIES_H
 #define LUAHEAP_FAMILIES_H
@@ -96,11 +97,14 @@ void family_slot(forge *f, unsigned kind, unsigned ordinal, uint64_t name, uint6
 
 /* ==================================================================================== */
 
-/* The lists of the five files. */
+/* The lists of the six files. */
 extern const heap_family families_of_graphs[], families_of_paths[], families_of_names[],
-    families_of_values[], families_of_tracked[];
+    families_of_values[], families_of_tracked[], families_of_texts[];
 extern const size_t n_families_of_graphs, n_families_of_paths, n_families_of_names,
-    n_families_of_values, n_families_of_tracked;
+    n_families_of_values, n_families_of_tracked, n_families_of_texts;
+
+/* Of those of Lua 5.5: makes the file one, before its first record. */
+void family_begin_texts(forge *f, const heap_family *family);
 
 /* Of those of tracked programs: makes the file one, before its first record; and the objects that
 ** are older than all marks. */

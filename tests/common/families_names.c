@@ -247,7 +247,7 @@ static void long_key(forge *f, unsigned n) {
   family_table(f, 0, n);
   for (unsigned i = 0; i < n; i++) family_field(f, 0, 1 + i % 64);
   for (unsigned i = 0; i < 64; i++) family_table(f, 1 + i, 0);
-  forge_record(f, LH_REC_STRING, name(0), LH_STRING_OVERHEAD + 4 * (uint64_t)n);
+  forge_string_head(f, 0, name(0), 4 * (uint64_t)n);
   for (unsigned i = 0; i < n; i++) forge_bytes_of(f, "1a2b", 4);
   family_globals(f, 0);
 }

@@ -258,7 +258,7 @@ static void strings_that_only_begin_alike(forge *f, unsigned n) {
   family_table(f, 0, n);
   for (unsigned i = 0; i < n; i++) family_entry(f, name(i), at(1));
   for (unsigned i = 0; i < n; i++) {
-    forge_record(f, LH_REC_STRING | LH_FLAG_TRUNCATED, name(i), LH_STRING_OVERHEAD + 1000);
+    forge_string_head(f, LH_FLAG_TRUNCATED, name(i), 1000);
     forge_uvarint(f, 4);
     forge_u64(f, 0x123456789abcdef);
     forge_u64(f, 0x3030303030303030u + i), f->out.size -= 4;

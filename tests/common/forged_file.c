@@ -50,6 +50,11 @@ static void put_text(forge_bytes *b, const char *text) {
 void forge_version(forge *f, unsigned version) {
   f->out.data[8] = (uint8_t)version;
   if (version >= LH_SECTIONS_VERSION) f->out.data[12] = 0;
+  if (version >= LH_LENGTHS_VERSION) f->footer.release = "5.5.0";
+}
+
+static bool has_lengths(const forge *f) {
+  return f->out.data[8] >= LH_LENGTHS_VERSION;
 }
 
 void forge_begin(forge *f) {
@@ -220,10 +225,27 @@ void forge_next_list(forge *f) {
   f->list++;
 }
 
+uint64_t forge_table_bytes(const forge *f, uint64_t array_slots, uint64_t hash_slots) {
+  if (!has_lengths(f)) return 56 + 16 * array_slots + 24 * hash_slots;
+  return 48 + (array_slots > 0 ? 4 + 9 * array_slots : 0) + 24 * hash_slots +
+         (hash_slots >= 8 ? 8 : 0);
+}
+
+void forge_string_head(forge *f, unsigned flags, uint64_t address, uint64_t length) {
+  uint64_t bytes = length + (has_lengths(f) && length > 40 ? 33 : 25);
+  if (flags & LH_FLAG_EXTERNAL) bytes = 48;
+  if (flags & LH_FLAG_FIXED) bytes = 32;
+  forge_record(f, LH_REC_STRING | flags, address, bytes);
+  if (has_lengths(f)) forge_uvarint(f, length);
+}
+
+void forge_text(forge *f, unsigned flags, uint64_t address, const char *text) {
+  forge_string_head(f, flags, address, strlen(text));
+  forge_bytes_of(f, text, strlen(text));
+}
+
 void forge_string(forge *f, uint64_t address, const char *text) {
-  size_t n = strlen(text);
-  forge_record(f, LH_REC_STRING, address, LH_STRING_OVERHEAD + n);
-  forge_bytes_of(f, text, n);
+  forge_text(f, 0, address, text);
 }
 
 void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, const char *name) {
@@ -243,9 +265,8 @@ void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, cons
 void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable, uint64_t entries) {
   unsigned log2 = 0;
   while (entries > 0 && (UINT64_C(1) << log2) < entries) log2++;
-  uint64_t hash_bytes = entries == 0 ? 0 : 24 * (UINT64_C(1) << log2);
   forge_record(f, LH_REC_TABLE | flags | (metatable ? LH_FLAG_METATABLE : 0), address,
-               56 + hash_bytes);
+               forge_table_bytes(f, 0, entries == 0 ? 0 : UINT64_C(1) << log2));
   forge_uvarint(f, 0);
   forge_u8(f, entries == 0 ? 0 : log2 + 1);
   if (metatable) forge_reference(f, metatable);

@@ -96,11 +96,19 @@ void forge_object(forge *f, uint64_t address);
 void forge_record(forge *f, unsigned head, uint64_t address, uint64_t shallow_bytes);
 void forge_next_list(forge *f);
 
+/* The bytes of a table with so many slots, in the Lua of the file's version. */
+uint64_t forge_table_bytes(const forge *f, uint64_t array_slots, uint64_t hash_slots);
+
+/* A string up to its text. `flags`: LH_FLAG_TRUNCATED (kept and hash follow), and of version 7
+** LH_FLAG_EXTERNAL or LH_FLAG_FIXED. */
+void forge_string_head(forge *f, unsigned flags, uint64_t address, uint64_t length);
+
 /* Whole records. */
+void forge_text(forge *f, unsigned flags, uint64_t address, const char *text);
 void forge_string(forge *f, uint64_t address, const char *text);
 void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, const char *name);
 
-/* The file is of format version 1, where a table's own flags say how weak it is; before its first
+/* The file is of format version 1 (and of Lua 5.4, as all up to 6), where a table's own flags say how weak it is; before its first
 ** record, and after forge_track and forge_outside, this makes it another. In version 6 the number
 ** of sections takes one byte; each has its number in one byte, and its offset and its bytes in
 ** FORGE_OFFSET_BYTES each. */

@@ -5,7 +5,7 @@
 
 static void tables(forge *f) {
   /* {[3] = "name", [4] = 7.5, [true] = VALUE, [CLOSURE] = KEY, name = -1, [2.5] = light} */
-  forge_record(f, LH_REC_TABLE | LH_FLAG_METATABLE, AT_TABLE, 56 + 4 * 16 + 8 * 24);
+  forge_record(f, LH_REC_TABLE | LH_FLAG_METATABLE, AT_TABLE, forge_table_bytes(f, 4, 8));
   forge_uvarint(f, 4);
   forge_u8(f, 4);
   forge_reference(f, AT_VALUE);
@@ -141,14 +141,25 @@ static void thread(forge *f) {
   forge_reference(f, AT_OPEN_UPVALUE);
 }
 
+static void long_string(forge *f, unsigned flags, uint64_t address) {
+  forge_string_head(f, flags | LH_FLAG_TRUNCATED, address, 1000);
+  forge_uvarint(f, 4);
+  forge_u64(f, 0x0123456789abcdefu);
+  forge_bytes_of(f, "long", 4);
+}
+
 static void strings(forge *f) {
   forge_string(f, AT_NAME, "name");
   forge_string(f, AT_BUS, "bus");
   forge_string(f, AT_SOURCE, "@app.lua");
-  forge_record(f, LH_REC_STRING | LH_FLAG_TRUNCATED, AT_LONG, LH_STRING_OVERHEAD + 1000);
-  forge_uvarint(f, 4);
-  forge_u64(f, 0x0123456789abcdefu);
-  forge_bytes_of(f, "long", 4);
+  long_string(f, 0, AT_LONG);
+}
+
+static void strings_of_5_5(forge *f) {
+  long_string(f, LH_FLAG_EXTERNAL, AT_EXTERNAL);
+  forge_text(f, LH_FLAG_EXTERNAL, AT_SHORT_EXTERNAL, "bus");
+  forge_text(f, LH_FLAG_FIXED, AT_FIXED_TEXT, "text of a library");
+  forge_record(f, LH_REC_STRING | LH_FLAG_DEAD | LH_FLAG_EXTERNAL, AT_DEAD_EXTERNAL, 48);
 }
 
 static void roots(forge *f) {
@@ -177,6 +188,7 @@ static void fill(forge *f) {
   forge_mark(f, AT_MARK_1, LH_MARK_BY_MARK, 1, "start");
   forge_mark(f, AT_STATE, LH_MARK_STATE, 0, "");
   strings(f);
+  if (f->out.data[8] >= LH_LENGTHS_VERSION) strings_of_5_5(f);
   forge_next_list(f);
   forge_mark(f, AT_FINOBJ_MARK_2, LH_MARK_BY_SNAPSHOT, 2, "a");
   forge_table(f, AT_WITH_GC, 0, AT_TABLE, 0);
@@ -190,6 +202,12 @@ static void fill(forge *f) {
 
 void sample_heap(forge *f) {
   forge_begin(f);
+  fill(f);
+}
+
+void sample_heap_of_5_5(forge *f) {
+  forge_begin(f);
+  forge_version(f, LH_LENGTHS_VERSION);
   fill(f);
 }
 

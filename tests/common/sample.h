@@ -30,7 +30,11 @@ enum {
   AT_NAME = 0x7000, /* "name" */
   AT_BUS = 0x7100,  /* "bus" */
   AT_SOURCE = 0x7200,
-  AT_LONG = 0x7300, /* 1,000 bytes, 4 of them kept */
+  AT_LONG = 0x7300,           /* 1,000 bytes, 4 of them kept */
+  AT_EXTERNAL = 0x7400,       /* only of 5.5, as the next three: 1,000 bytes, 4 of them kept */
+  AT_SHORT_EXTERNAL = 0x7500, /* "bus" */
+  AT_FIXED_TEXT = 0x7600,
+  AT_DEAD_EXTERNAL = 0x7700,
   AT_FINOBJ_MARK_2 = 0x9000,
   AT_WITH_GC = 0x9100,
   AT_FINOBJ_MARK_1 = 0x9200,
@@ -39,12 +43,13 @@ enum {
   AT_NOWHERE = 0xf000  /* no object */
 };
 
-enum { SAMPLE_OBJECTS = 28 };
+enum { SAMPLE_OBJECTS = 28, SAMPLE_EXTERNAL_BYTES = 1001 + 4 };
 
 /* Ready to be finished. The same of a program that was tracked: the objects have stacks 0 to
 ** SAMPLE_STACKS in turn. And that from outside: mark 1 was placed by a comparison, and two
 ** objects on allgc and one on finobj pass as older; functions at 0xc000 and 0xc100 are known. */
 void sample_heap(forge *f);
+void sample_heap_of_5_5(forge *f); /* with strings of all kinds */
 void sample_tracked_heap(forge *f);
 void sample_outside_heap(forge *f);
 

@@ -27,6 +27,7 @@ static void add_record(draft *d, const lh_snapshot *s, lh_id id) {
   r->stack = lh_object_stack(s, id);
   r->fields = at;
   r->n_fields = (size_t)(end - at);
+  r->lacks_length = (r->head & 15) == LH_REC_STRING && s->info.format_version < LH_LENGTHS_VERSION;
 }
 
 void draft_take_apart(draft *d, const lh_snapshot *s, unsigned seed) {
@@ -35,7 +36,8 @@ void draft_take_apart(draft *d, const lh_snapshot *s, unsigned seed) {
   d->s = s;
   d->info = s->info;
   keep_outside(d, s);
-  d->is_version_6 = roll(d, 2) == 0;
+  d->version = roll(d, 2) == 0 ? 1 : LH_SECTIONS_VERSION + (unsigned)roll(d, 2);
+  if (s->info.format_version >= LH_LENGTHS_VERSION) d->version = s->info.format_version;
   d->more_number = roll(d, 2) ? LH_SECTION_OUTSIDE + 1 + (unsigned)roll(d, 8) : 0;
   for (uint64_t id = 1; id <= s->n; id++) add_record(d, s, (lh_id)id);
   for (size_t i = 0; i < s->n_roots && d->n_roots < MAX_ROOTS; i++) {
@@ -134,14 +136,17 @@ size_t draft_put_together(const draft *d, uint8_t *out, size_t max_size) {
   if (d->s->is_tracked) put_sites(d->s, &f);
   if (d->is_outside) forge_outside(&f, 0, 0);
   if (d->is_outside) (void)forge_write(d->outside, d->n_outside, &f.outside);
-  if (d->is_version_6) forge_version(&f, 6);
-  if (d->is_version_6 && d->more_number > 0) forge_more(&f, d->more_number, "more", 4);
+  bool has_sections = d->version >= LH_SECTIONS_VERSION;
+  if (has_sections) forge_version(&f, d->version);
+  if (has_sections && d->more_number > 0) forge_more(&f, d->more_number, "more", 4);
   for (int list = 0; list < 4; list++) {
     for (size_t i = 0; i < d->n_records; i++) {
       const record *r = &d->records[i];
       if (r->list != list) continue;
       f.set_stack = r->stack + 1;
       forge_record(&f, r->head, r->address, r->shallow_bytes);
+      if (r->lacks_length && d->version >= LH_LENGTHS_VERSION && !(r->head & LH_FLAG_DEAD))
+        forge_uvarint(&f, r->shallow_bytes - LH_STRING_OVERHEAD);
       forge_bytes_of(&f, r->fields, r->n_fields);
     }
     if (list < 3) forge_next_list(&f);

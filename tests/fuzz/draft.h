@@ -20,6 +20,7 @@ typedef struct record {
   size_t n_fields;
   uint64_t address, shallow_bytes, stack;
   uint8_t head, list;
+  bool lacks_length; /* a string of a version before LH_LENGTHS_VERSION */
 } record;
 
 typedef struct draft {
@@ -36,7 +37,7 @@ typedef struct draft {
   bool is_outside;                        /* then this is what tells of outside: */
   uint8_t outside[MAX_FIELDS];
   size_t n_outside;
-  bool is_version_6;                       /* else of an older one */
+  unsigned version;                        /* of the format; below 6 what the sections ask for */
   unsigned more_number;                    /* of a section that no reader knows; 0: none */
   uint8_t changed[SPARE][MAX_FIELDS + 32]; /* fields that are not those of the file */
 } draft;

@@ -118,13 +118,16 @@ static void put_string(draft *d, forge *f, uint64_t address) {
   char text[MAX_TEXT];
   lie_text(d, text);
   size_t kept = strlen(text);
+  unsigned flags = 0;
+  if (d->version >= LH_LENGTHS_VERSION && roll(d, 2))
+    flags = roll(d, 3) ? LH_FLAG_EXTERNAL : LH_FLAG_FIXED;
   if (roll(d, 3) > 0) {
-    forge_string(f, address, text);
+    forge_text(f, flags, address, text);
     return;
   }
   /* Few lengths and hashes, so that many are equal. */
   uint64_t length = kept + 1 + (roll(d, 4) == 0 ? any_bytes(d, 300) : roll(d, 2));
-  forge_record(f, LH_REC_STRING | LH_FLAG_TRUNCATED, address, LH_STRING_OVERHEAD + length);
+  forge_string_head(f, flags | LH_FLAG_TRUNCATED, address, length);
   forge_uvarint(f, kept);
   forge_u64(f, roll(d, 2) ? lie_number(d) : 0 - roll(d, 3));
   forge_bytes_of(f, text, kept);
@@ -300,6 +303,7 @@ bool lie_record(draft *d, unsigned type, uint64_t address, record *out) {
                                                              [LH_REC_MARK] = put_mark};
   forge f;
   forge_begin(&f);
+  forge_version(&f, d->version);
   puts[type](d, &f, address);
   return adopt(d, &f, address, out);
 }

@@ -27,14 +27,16 @@ static uint64_t next_random(uint64_t *x) {
 
 /* The small snapshots: the forged one, with every kind of record, as of a program that was not
 ** tracked and of one that was, of the latter from outside, too, that of format version 6 with all
-** sections, and a real one. Freed by the caller. */
-enum { UNTRACKED, TRACKED, OUTSIDE, SECTIONS, REAL, N_SMALL };
+** sections, one of Lua 5.5, and a real one. Freed by the caller. */
+enum { UNTRACKED, TRACKED, LENGTHS, OUTSIDE, SECTIONS, REAL, N_SMALL };
 
 static void forge_small(forge *f, int kind) {
   if (kind == UNTRACKED)
     sample_heap(f);
   else if (kind == TRACKED)
     sample_tracked_heap(f);
+  else if (kind == LENGTHS)
+    sample_heap_of_5_5(f);
   else
     sample_outside_heap(f);
   if (kind == SECTIONS) {

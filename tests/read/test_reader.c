@@ -250,8 +250,8 @@ static void newer_files(void **state) {
   f.out.data[8] = LH_FORMAT_VERSION + 1;
   forge_finish(&f);
   const char *message =
-      "'f' is a snapshot of format version 7: it takes a newer luaheap, this one reads up to "
-      "version 6";
+      "'f' is a snapshot of format version 8: it takes a newer luaheap, this one reads up to "
+      "version 7";
   expect_failure(f.data, f.size, LH_EVERSION, 0, message);
   expect_failure(f.data, 12, LH_EVERSION, 0, message); /* cut, too: the version matters more */
   f.data[8] = 0;

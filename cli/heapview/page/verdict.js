@@ -28,9 +28,11 @@ function ledgerRow(name, objects, n, whole, style) {
   {text: heapview.share(n, whole), value: n / whole}]};
 }
 
-/* What is there, to the byte: its last row is the sum of the others, and Lua's own figure. */
+/* What is there, to the byte: the last row is the sum of the others, and Lua's own figure. With
+** external strings, which Lua leaves out, the last two rows are. */
 function ledger(info) {
-  const whole = info.gc_bytes;
+  const external = info.external_bytes || 0;
+  const whole = info.gc_bytes + external;
   const rows = [
     ledgerRow("reachable", info.reachable_objects, info.reachable_bytes, whole),
     ledgerRow("garbage", info.garbage_objects, info.garbage_bytes, whole),
@@ -39,7 +41,8 @@ function ledger(info) {
   if (info.unaccounted_bytes !== 0) {
     rows.push(ledgerRow("unaccounted", null, info.unaccounted_bytes, whole));
   }
-  rows.push(ledgerRow("collectgarbage(\"count\")", info.objects, whole, whole, "bold"));
+  rows.push(ledgerRow("collectgarbage(\"count\")", info.objects, info.gc_bytes, whole, "bold"));
+  if (external > 0) rows.push(ledgerRow("external strings", null, external, whole, "bold"));
   return heapview.table({
     isFixed: true, rows,
     columns: [{heading: "what", kind: "text"}, {heading: "objects", kind: "count"},
