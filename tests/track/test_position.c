@@ -207,7 +207,7 @@ static void tells_lists_from_the_calls_before_them(void **state) {
   raw_table table = {.type = RAW_TABLE};
   *reg = (raw_value){{.object = (const raw_object *)&table}, RAW_TABLE | RAW_COLLECTABLE};
   raw_value array[1];
-  table.array = array;
+  table.array = (const raw_array *)array;
   s.call.saved_pc = call + 1;
   set_field(&s, RAW_THREAD_TOP, reg + 1 + 5); /* 7 and four results */
   assert_ptr_equal(list, call + 1);
