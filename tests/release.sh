@@ -4,7 +4,7 @@
 #     tests/release.sh LUA_DIR
 #
 # LUA_DIR has the sources of a release (lua.h and the like in it, or in its src/), as in a checkout
-# of its tag or an unpacked archive. Built from them, in build/release-5.M.N/lua, are an interpreter
+# of its tag or an unpacked archive. Built from them, in build/release-5.M.N/lua_itself, are an interpreter
 # and a shared library, with which the C tests and the specs are run. Where LUA_DIR has Lua's own
 # test suite (testes/), each file of that is run with a hook that takes snapshots
 # (tests/common/lua_hooked.c), incremental and generational, and tracked in three ways: the last
@@ -34,17 +34,17 @@ release=$(number LUA_VERSION_RELEASE)
 case $minor.$release in 4.?* | 5.?*) ;; *) fail "$sources/lua.h is not of Lua 5.4 or 5.5" ;; esac
 name=release-5.$minor.$release
 build=build/$name
-own=$(pwd)/$build/lua
+own=$(pwd)/$build/lua_itself
 triplet=$("${CC:-gcc}" -print-multiarch)
 
-# The modules that busted needs are Debian's; BUSTED_C: where those in C are for this release.
+# The modules that busted needs are Debian's, or in MODULES: its share/?.lua and lib/?.so.
 build_lua() {
   share=/usr/share/lua/5.4
-  lib=${BUSTED_C:-/usr/lib/$triplet/lua/5.$minor}
+  lib=/usr/lib/$triplet/lua/5.$minor
   compile="${CC:-gcc} -std=gnu99 -O2 -g -fPIC -DLUA_COMPAT_5_3 -DLUA_COMPAT_MATHLIB"
   compile="$compile -DLUA_USE_LINUX -I$sources"
-  set -- "-DLUA_PATH_DEFAULT=\"$share/?.lua;$share/?/init.lua;./?.lua\"" \
-    "-DLUA_CPATH_DEFAULT=\"$lib/?.so;./?.so\""
+  set -- "-DLUA_PATH_DEFAULT=\"${MODULES-}/share/?.lua;${MODULES-}/share/?/init.lua;$share/?.lua;$share/?/init.lua;./?.lua\"" \
+    "-DLUA_CPATH_DEFAULT=\"${MODULES-}/lib/?.so;$lib/?.so;./?.so\""
   mkdir -p "$own"
   [ -n "$(find "$own/lua" -newer "$sources/lua.h" 2>/dev/null)" ] && return
   for file in "$sources"/l*.c; do

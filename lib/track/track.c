@@ -180,7 +180,7 @@ static lh_recorder *new_recorder(lua_State *L, const lh_state *state) {
   r->state_id = state->own.state_id;
   memcpy(r->release, state->release, sizeof r->release);
   r->global = lh_global_state(L);
-  r->main_thread = RAW_FIELD(r->global, r->layout.main_thread, lua_State *);
+  r->main_thread = (lua_State *)(uintptr_t)raw_main_thread(&r->layout, r->global);
   r->main_block = (char *)r->main_thread - raw_extra_bytes(&r->layout);
   r->alloc = lh_get_host_alloc(L, &r->alloc_data);
   r->random = lh_random_seed() | 1;

@@ -12,8 +12,8 @@
 -- this file and busted_watch.lua use no syntax of Lua 5.4: an older Lua must be able to say what to
 -- do.
 
-if _VERSION ~= "Lua 5.4" then
-  error("heap.busted needs Lua 5.4, and this is " .. _VERSION .. ": run `busted --lua=lua5.4`", 0)
+if _VERSION < "Lua 5.4" then
+  error("heap.busted needs Lua 5.4 or 5.5, and this is " .. _VERSION .. ": run `busted --lua=lua5.4`", 0)
 end
 
 ---@class luassert

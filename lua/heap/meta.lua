@@ -7,7 +7,7 @@
 --
 --     $ heapdiff a b c         what was allocated between a and b and is still there in c
 --
--- It knows PUC Lua 5.4.0 to 5.4.8 on 64-bit machines. On any other Lua `require "heap"` raises an
+-- It knows PUC Lua 5.4.0 to 5.4.8 and 5.5 on 64-bit machines. On any other Lua `require "heap"` raises an
 -- error that names what was expected and what was found. heap/auto.lua takes snapshots without a
 -- change to the program.
 

@@ -7,7 +7,7 @@
 --     print(c:suspects())
 --     for o in c:objects{class = "Listener"} do print(o.address, o.retained_bytes, o:path()) end
 --
--- It reads snapshots in any Lua 5.4, whether "heap" knows its heap or not. Objects, edges and lists
+-- It reads snapshots in any Lua 5.4 or 5.5, whether "heap" knows its heap or not. Objects, edges and lists
 -- of them are small userdata; what they are asked for is decoded or computed when it is first
 -- needed. So the first question costs what it costs the commands, some collections of the heap of
 -- the snapshot, and the next ones mostly less.

@@ -436,7 +436,9 @@ __attribute__((visibility("default"))) int luaopen_heap_reader(lua_State *L);
 int luaopen_heap_reader(lua_State *L) {
   static const luaL_Reg functions[] = {HR_FUNCTIONS(HR_REGISTER){NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
-  if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4");
+  /* Functions of another release take other arguments. */
+  if (!lua_newuserdatauv || (int)lua_version(L) != LUA_VERSION_NUM)
+    return luaL_error(L, "this heap.reader is built for " LUA_VERSION);
   lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);
   lua_pushliteral(L, LH_VERSION);

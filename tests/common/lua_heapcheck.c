@@ -3,13 +3,13 @@
 ** must not change, and the objects that plain Lua cannot make.
 **
 ** It is the oracle, so it shares no code and no structure with the library: the few offsets below
-** are those of 5.4.3 to 5.4.8 on 64 bits, and it refuses to run elsewhere.
+** are those of 5.4.3 to 5.4.8 and 5.5 on 64 bits, and it refuses to run elsewhere.
 **
 **     silent(f, ...)       calls f and compares the state before and after to the byte; see there
 **     finalized()          for finalizers to call: counts them, for silent to compare
 **     bytes(f, ...)        calls f; what collectgarbage("count") * 1024 is right behind it
 **                          (inside of finalizers, too), and the results of f
-**     collector()          gcstate, gckind, GCdebt, whether finalizers are pending
+**     collector()          gcstate, gckind, the debt as 5.4 counts it, whether finalizers are pending
 **     emergency()          a full collection that runs no finalizer, as if memory ran out
 **     addresses(path)      writes list, address, type byte and marked byte of every object
 **     userdata(n, uv)      a full userdata of n bytes and uv user values
@@ -17,6 +17,7 @@
 **     closure(...)         a C closure with these upvalues; it returns the first
 **     thread(f, ...)       a coroutine with f and its arguments on the stack, as before lua_resume
 **     ref(v), unref(n)     luaL_ref in the registry
+**     user_values          where those of a userdata are: what it has in front of them
 **     loading(f)           loads a chunk whose lua_Reader calls f in the middle of it
 */
 #include <lauxlib.h>
@@ -29,12 +30,17 @@
 enum {
   THREAD_TOP = 16,
   CALL_NEXT = 24,
-  MAX_THREAD_BYTES = 200,
-  MAX_GLOBAL_BYTES = 1424,
+  MAX_THREAD_BYTES = 208,
+  MAX_BLOCK_BYTES = 1624,
   GLOBAL_TOTAL = 16,
   GLOBAL_DEBT = 24,
+#if LUA_VERSION_NUM == 504
   GLOBAL_STATE = 101,
   GLOBAL_KIND = 102,
+#else
+  GLOBAL_STATE = 107,
+  GLOBAL_KIND = 108,
+#endif
   GLOBAL_ALLGC = 112,
   GLOBAL_SWEEP = 120,
   GLOBAL_FINOBJ = 128,
@@ -45,19 +51,27 @@ enum {
   OBJECT_MARKED = 9
 };
 
-/* Sizes and offsets that differ, by the last digit of the release; 3 stands for all later ones. */
+/* Sizes and offsets that differ, by the last digit of the release; the last row stands for all later
+** ones. The main thread and the global state are in one block: in 5.4 the thread is in front, in 5.5
+** behind. */
 static const struct release {
-  size_t thread_bytes, global_bytes, stack_last, stack, base_call;
-} releases[] = {{200, 1416, 48, 56, 96},
-                {192, 1424, 40, 48, 88},
-                {192, 1416, 40, 48, 88},
-                {200, 1416, 40, 48, 96}};
+  size_t thread_bytes, block_bytes, main_at, global_at, stack_last, stack, base_call, user_values;
+} releases[] = {
+#if LUA_VERSION_NUM == 504
+    {200, 1616, 0, 200, 48, 56, 96, 40},
+    {192, 1616, 0, 192, 40, 48, 88, 40},
+    {192, 1608, 0, 192, 40, 48, 88, 40},
+    {200, 1616, 0, 200, 40, 48, 96, 40}};
+#else
+    {208, 1624, 1416, 0, 40, 48, 96, 40}, {208, 1624, 1416, 0, 40, 48, 96, 48}};
+#endif
 
 extern const char lua_ident[]; /* "$LuaVersion: Lua 5.4.4  ..." */
 
 static const struct release *release(void) {
+  enum { LAST = sizeof releases / sizeof *releases - 1 };
   unsigned digit = (unsigned)(lua_ident[sizeof "$LuaVersion: Lua 5.4." - 1] - '0');
-  return &releases[digit < 3 ? digit : 3];
+  return &releases[digit < LAST ? digit : LAST];
 }
 
 static const uint16_t heads[4] = {GLOBAL_ALLGC, GLOBAL_FINOBJ, GLOBAL_TOBEFNZ, GLOBAL_FIXEDGC};
@@ -74,20 +88,33 @@ static int64_t integer_at(const void *block, size_t offset) {
   return n;
 }
 
-/* The main thread; the global state follows it. */
-static const char *block_of(lua_State *L) {
-  return (const char *)pointer_at(L, 24) - release()->thread_bytes;
-}
-
 static const char *global_of(lua_State *L) {
   return pointer_at(L, 24);
+}
+
+static const char *block_of(lua_State *L) {
+  return global_of(L) - release()->global_at;
+}
+
+static const char *main_of(lua_State *L) {
+  return block_of(L) + release()->main_at;
+}
+
+/* Bytes that Lua has used since a step of the collector was due; 5.5 counts them down. */
+static int64_t debt_at(const char *global) {
+  int64_t debt = integer_at(global, GLOBAL_DEBT);
+  return LUA_VERSION_NUM == 504 ? debt : -debt;
+}
+
+static int64_t bytes_at(const char *global) {
+  return integer_at(global, GLOBAL_TOTAL) + debt_at(global);
 }
 
 /* ==== What a snapshot must not change ================================================ */
 
 typedef struct picture {
-  char thread[MAX_THREAD_BYTES];                   /* of the running thread */
-  char block[MAX_THREAD_BYTES + MAX_GLOBAL_BYTES]; /* the main thread and the global state */
+  char thread[MAX_THREAD_BYTES]; /* of the running thread */
+  char block[MAX_BLOCK_BYTES];   /* the main thread and the global state */
   int64_t bytes;
   size_t stack_bytes, calls;
   const void *first[4];  /* of each list */
@@ -125,7 +152,7 @@ static int is_own(const char *object) {
   uint16_t n_user_values;
   if (object[OBJECT_TYPE] != LUA_TUSERDATA || integer_at(object, 16) < 56) return 0;
   memcpy(&n_user_values, object + 10, sizeof n_user_values);
-  size_t content = n_user_values ? 40 + 16 * (size_t)n_user_values : 32;
+  size_t content = n_user_values ? release()->user_values + 16 * (size_t)n_user_values : 32;
   return memcmp(object + content, &magic, sizeof magic) == 0;
 }
 
@@ -137,10 +164,10 @@ static uint64_t take_picture(lua_State *L, picture *p, const picture *from) {
   memset(p, 0, sizeof *p);
   const struct release *r = release();
   memcpy(p->thread, (const void *)L, r->thread_bytes);
-  memcpy(p->block, block_of(L), r->thread_bytes + r->global_bytes);
+  memcpy(p->block, block_of(L), r->block_bytes);
   memset(p->thread + THREAD_TOP, 0, 8);
-  if (block_of(L) == (const char *)(const void *)L) memset(p->block + THREAD_TOP, 0, 8);
-  p->bytes = integer_at(global, GLOBAL_TOTAL) + integer_at(global, GLOBAL_DEBT);
+  if (main_of(L) == (const char *)(const void *)L) memset(p->block + r->main_at + THREAD_TOP, 0, 8);
+  p->bytes = bytes_at(global);
   p->finalized = count_finalized(L);
   const char *stack = pointer_at(L, r->stack);
   p->stack_bytes = (size_t)((const char *)pointer_at(L, r->stack_last) - stack);
@@ -177,7 +204,7 @@ static void complain(luaL_Buffer *b, const char *what, long long before, long lo
 static int is_allowed(size_t offset) {
   static const uint16_t allowed[] = {GLOBAL_DEBT, GLOBAL_ALLGC, GLOBAL_FINOBJ, GLOBAL_GRAYAGAIN};
   for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++) {
-    if (offset == release()->thread_bytes + allowed[i]) return 1;
+    if (offset == release()->global_at + allowed[i]) return 1;
   }
   return 0;
 }
@@ -195,8 +222,8 @@ static void compare_words(luaL_Buffer *b, const char *what, const char *before, 
 static void compare_pictures(luaL_Buffer *b, const picture *x, const picture *y) {
   compare_words(b, "thread", x->thread, y->thread, sizeof x->thread, 0);
   compare_words(b, "block", x->block, y->block, sizeof x->block, 1);
-  size_t debt_at = release()->thread_bytes + GLOBAL_DEBT;
-  int64_t debt = integer_at(y->block, debt_at) - integer_at(x->block, debt_at);
+  size_t global_at = release()->global_at;
+  int64_t debt = debt_at(y->block + global_at) - debt_at(x->block + global_at);
   if (debt != y->bytes - x->bytes) complain(b, "debt against bytes", debt, y->bytes - x->bytes);
   if (x->stack_bytes != y->stack_bytes) {
     complain(b, "stack", (long long)x->stack_bytes, (long long)y->stack_bytes);
@@ -256,7 +283,7 @@ static int silent(lua_State *L) {
 static int bytes(lua_State *L) {
   const char *global = global_of(L);
   lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-  lua_pushinteger(L, integer_at(global, GLOBAL_TOTAL) + integer_at(global, GLOBAL_DEBT));
+  lua_pushinteger(L, bytes_at(global));
   lua_insert(L, 1);
   return lua_gettop(L);
 }
@@ -265,7 +292,7 @@ static int collector(lua_State *L) {
   const char *global = global_of(L);
   lua_pushinteger(L, global[GLOBAL_STATE]);
   lua_pushinteger(L, global[GLOBAL_KIND]);
-  lua_pushinteger(L, integer_at(global, GLOBAL_DEBT));
+  lua_pushinteger(L, debt_at(global));
   lua_pushboolean(L, pointer_at(global, GLOBAL_TOBEFNZ) != NULL);
   return 4;
 }
@@ -388,12 +415,13 @@ int luaopen_lua_heapcheck(lua_State *L) {
                                        {"table", make_table},    {"unref", unref},
                                        {"loading", loading},     {NULL, NULL}};
   luaL_newlib(L, functions);
+  lua_pushinteger(L, (lua_Integer)release()->user_values);
+  lua_setfield(L, -2, "user_values");
   lua_pushinteger(L, 0);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &finalized_key);
-  const char *block = block_of(L);
   lua_rawgeti(L, LUA_REGISTRYINDEX, LUA_RIDX_MAINTHREAD);
-  if ((const char *)lua_topointer(L, -1) != block) {
-    return luaL_error(L, "lua_heapcheck knows Lua 5.4 on 64 bits only");
+  if ((const char *)lua_topointer(L, -1) != main_of(L)) {
+    return luaL_error(L, "lua_heapcheck knows Lua 5.4 and 5.5 on 64 bits only");
   }
   lua_pop(L, 1);
   return 1;

@@ -25,8 +25,8 @@ end
 ---@return string[]
 function calls.lines(group)
   local lines = {}
-  for line in group.calls:gmatch("[^\n]+") do
-    line = line:match("^%s*(.-)%s*$")
+  for text in group.calls:gmatch("[^\n]+") do
+    local line = text:match("^%s*(.-)%s*$")
     if line ~= "" then expand(line, lines) end
   end
   return lines
