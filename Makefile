@@ -269,7 +269,7 @@ $(OUTSIDE_TESTS:%=$(1)/tests/%): private LDFLAGS += $(if $(filter %/tsan,$(1)),,
 $(1)/tests/test_storm: | $(1)/tests/storm_host
 $(1)/tests/test_sandbox: | $(1)/tests/spy_host
 $(1)/tests/test_asked_work: | $(1)/tests/forger_host
-$(1)/tests/test_silent_file: | build/bin/heapattach
+$(1)/tests/test_silent_file: | $(if $(filter %/test %/tsan,$(1)),build,$(1))/bin/heapattach
 # Something happens between their requests (tests/common/requests.h).
 $(1)/tests/test_signals $(1)/tests/test_killed $(1)/tests/test_storm: \
   TEST_LIBS += -Wl,--wrap=ptrace,--wrap=waitid,--wrap=kill
@@ -310,7 +310,7 @@ endef
 $(eval $(call variant,build,))
 $(eval $(call variant,build/rock,))
 $(eval $(call variant,build/5.5,))
-build/5.5/%: LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(SECOND))
+build/5.5/%: private LUA_CFLAGS = $(shell $(PKG_CONFIG) --cflags $(SECOND))
 $(eval $(call variant,build/test,-DLH_TEST_ALLOC))
 $(eval $(call variant,build/asan,-DLH_TEST_ALLOC $(SANITIZE)))
 RELEASE = build/release
