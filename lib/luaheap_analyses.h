@@ -8,8 +8,6 @@
 
 #include "luaheap_graph.h"
 
-LH_API_BEGIN
-
 /* ==== 1. Analyses =================================================================== */
 
 /* An object that refers to `objects` of the objects that accumulated. */
@@ -102,7 +100,5 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
 ** have more bytes. Fails as lh_dot_paths does. O(rows). */
 int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merged, FILE *out,
                         lh_error *error);
-
-LH_API_END
 
 #endif

@@ -6,8 +6,6 @@
 
 #include "luaheap_graph.h"
 
-LH_API_BEGIN
-
 /* ==== 1. Two and three snapshots ==================================================== */
 
 /* Was a taken before b? Decided by the marks if the program took them itself, else by the clock. */
@@ -111,7 +109,5 @@ typedef struct lh_leaks {
 ** also finds leaks that are not certain. */
 int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all, lh_leaks *leaks,
                    lh_error *error);
-
-LH_API_END
 
 #endif

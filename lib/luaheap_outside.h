@@ -19,8 +19,6 @@
 #include "luaheap_read.h"
 #include "luaheap_take.h"
 
-LH_API_BEGIN
-
 /* ==== 1. Targets ==================================================================== */
 
 typedef struct lh_target lh_target;
@@ -180,7 +178,5 @@ typedef struct lh_outside_result {
 ** `options` and `result` may be NULL. */
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
                     const lh_outside_options *options, lh_outside_result *result, lh_error *error);
-
-LH_API_END
 
 #endif

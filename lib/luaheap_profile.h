@@ -11,8 +11,6 @@
 
 #include "luaheap_read.h"
 
-LH_API_BEGIN
-
 typedef struct lh_profile lh_profile;
 
 typedef struct lh_profile_info {
@@ -129,7 +127,5 @@ int lh_tracked_look(lh_tracked *tracked, lh_profile **out, lh_error *error);
 /* Pauses or continues the process. LH_ENOTFOUND: it has ended. LH_EIO: the system cannot signal a
 ** process safely, without the risk that another one now has its number. */
 int lh_tracked_pause(lh_tracked *tracked, bool wait, lh_error *error);
-
-LH_API_END
 
 #endif

@@ -15,8 +15,6 @@
 
 #include "luaheap_profile.h"
 
-LH_API_BEGIN
-
 /* ==== 1. Counts by stack ============================================================ */
 
 /* A moment of a profile. */
@@ -229,7 +227,5 @@ typedef struct lh_type_tally {
 } lh_type_tally;
 
 int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error);
-
-LH_API_END
 
 #endif

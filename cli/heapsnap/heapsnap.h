@@ -20,7 +20,7 @@
 
 #include <sqlite3ext.h>
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 
 SQLITE_EXTENSION_INIT3
 

@@ -17,7 +17,7 @@
 #ifndef LUAHEAP_HANDLES_H
 #define LUAHEAP_HANDLES_H
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "options.h"
 
 /* ==== Snapshots: reader.c ============================================================ */

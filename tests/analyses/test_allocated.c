@@ -13,7 +13,7 @@
 
 #include "analyses/answers.h"
 #include "base.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "name/allocated.h"
 #include "random_heap.h"
 #include "steps.h"

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "analyses/answers.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "name/names.h"
 #include "steps.h"
 

@@ -19,7 +19,7 @@
 #include "analyses/answers.h"
 #include "graph/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "name/names.h"
 #include "steps.h"
 

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "luaheap_outside.h"
 
 enum { MOST_STATES = 20 };

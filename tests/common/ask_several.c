@@ -10,7 +10,7 @@
 #include "compare/answers.h"
 #include "forged_file.h"
 #include "graph/answers.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "luaheap_report.h"
 #include "read/snapshot.h"
 

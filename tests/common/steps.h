@@ -6,7 +6,7 @@
 #define LUAHEAP_STEPS_H
 
 #include "forged_file.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "read/snapshot.h"
 
 enum { MOST_STEPS = 8 };

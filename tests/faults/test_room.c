@@ -21,7 +21,7 @@
 
 #include "faults.h"
 #include "file.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "luaheap_take.h"
 #include "scene.h"
 #include "take/walk.h"

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "random_heap.h"
 
 enum { HEAPS = 400, MOST_EDGES = 4096 };

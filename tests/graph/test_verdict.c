@@ -12,7 +12,7 @@
 
 #include "graph/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "name/names.h"
 #include "steps.h"
 

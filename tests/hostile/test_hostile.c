@@ -15,7 +15,7 @@
 #include "ask.h"
 #include "compare/answers.h"
 #include "forged_file.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "read/snapshot.h"
 #include "soak.h"
 

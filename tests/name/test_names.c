@@ -11,7 +11,7 @@
 
 #include "compare/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "read/snapshot.h"
 #include "sample.h"
 

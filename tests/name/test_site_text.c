@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "name/text.h"
 #include "sites.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "name/map.h"
 #include "name/text.h"
 #include "read/decode.h"

@@ -64,7 +64,7 @@ static lh_snapshot *from_outside(lua_State *L, const char *path, const lh_snapsh
 
 static lh_snapshot *from_inside(lua_State *L, const char *path) {
   lh_error error = {0};
-  if (lh_take_snapshot(L, path, NULL, NULL, &error) < 0) fail_msg("%s", error.message);
+  if (lh_take_snapshot(L, path, LH_DEFAULT_STRING_BYTES, &error) < 0) fail_msg("%s", error.message);
   return opened(path);
 }
 

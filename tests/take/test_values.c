@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "read/snapshot.h"
 
 /* ==== A snapshot in memory =========================================================== */

@@ -12,7 +12,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "luaheap_take.h"
 #include "track/calls.h"
 

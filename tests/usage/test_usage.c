@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "forged_profile.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "name/text.h"
 #include "usage/answers.h"
 #include "usage/usage.h"

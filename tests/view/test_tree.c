@@ -21,7 +21,7 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "luaheap_all.h"
 #include "random_heap.h"
 #include "view/answers.h"
 #include "view/tree.h"
