@@ -26,7 +26,7 @@
 #ifndef LUAHEAP_SNAPSHOT_H
 #define LUAHEAP_SNAPSHOT_H
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 #include "sites.h"
 
 /* kind[id]: lh_type in the low 4 bits, and these flags */

@@ -17,8 +17,8 @@
 
 #include "analyses/answers.h"
 #include "compare/answers.h"
-#include "luaheap_report.h"
 #include "name/text.h"
+#include "rooms/report.h"
 #include "usage/answers.h"
 #include "view/answers.h"
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "luaheap_all.h"
+#include "rooms/all.h"
 
 static double now(void) {
   struct timespec at;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "folder.h"
-#include "luaheap_all.h"
+#include "rooms/all.h"
 
 static int set_up(void **state, const char *program) {
   lua_State *L = luaL_newstate();

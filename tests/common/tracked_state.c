@@ -11,7 +11,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "luaheap_all.h"
+#include "rooms/all.h"
 
 /* ==== A state that is tracked ======================================================= */
 

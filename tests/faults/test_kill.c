@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* a fork takes ten times as long there */

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base.h"
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "sample.h"
 
 int luaopen_heap_reader(lua_State *L);

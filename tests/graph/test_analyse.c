@@ -18,7 +18,7 @@
 
 #include "forged_file.h"
 #include "graph/graph.h"
-#include "luaheap_all.h"
+#include "rooms/all.h"
 
 /* ==== heaps ========================================================================= */
 

@@ -17,7 +17,7 @@
 #include "compare/answers.h"
 #include "families.h"
 #include "graph/answers.h"
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "view/answers.h"
 #include "work.h"
 

@@ -16,8 +16,8 @@
 
 #include "compare/answers.h"
 #include "folder.h"
-#include "luaheap_compare.h"
 #include "own_mirror.h"
+#include "rooms/compare.h"
 
 enum { A, B, C, N };
 

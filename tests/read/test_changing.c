@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 typedef struct content {

@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "scene.h"
 #include "watched.h"
 

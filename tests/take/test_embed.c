@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "luaheap_all.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
 
 /* ==== The host ====================================================================== */
 

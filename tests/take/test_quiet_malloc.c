@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 /* The linker's names for the originals, and for ours. */

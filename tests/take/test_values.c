@@ -19,8 +19,8 @@
 
 #include <cmocka.h>
 
-#include "luaheap_all.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
 
 /* ==== A snapshot in memory =========================================================== */
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "track/allocate.h"
 #include "track/pool.h"
 

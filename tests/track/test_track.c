@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "sites.h"
 #include "track/allocate.h"
 #include "track/pool.h"

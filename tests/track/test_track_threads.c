@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "luaheap_all.h"
+#include "rooms/all.h"
 #include "track/stacks.h"
 
 static const char work[] =

@@ -1,15 +1,15 @@
 /*
-** luaheap_profile.h - profiles: what a tracked program allocated and freed, in order.
+** profile.h - profiles: what a tracked program allocated and freed, in order.
 **
 **     heap.track{file = "run.prof"}  -->  lh_profile_open, lh_profile_replay, lh_profile_close
 **
 ** A profile has every event. An `aggregate` has only counts, which the program adds up while it
 ** runs, so it stays small. A file that was cut, as by a kill, is read up to the cut.
 */
-#ifndef LUAHEAP_PROFILE_H
-#define LUAHEAP_PROFILE_H
+#ifndef LUAHEAP_ROOMS_PROFILE_H
+#define LUAHEAP_ROOMS_PROFILE_H
 
-#include "luaheap_read.h"
+#include "rooms/read.h"
 
 typedef struct lh_profile lh_profile;
 

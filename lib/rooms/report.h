@@ -1,5 +1,5 @@
 /*
-** luaheap_report.h - answers to questions, as data and as text.
+** report.h - answers to questions, as data and as text.
 **
 ** A question, such as "modules", fills a struct: the answer. A table of columns describes the
 ** fields of the struct and of its rows: key, unit and meaning. All outputs (JSON, Lua, text) read
@@ -13,13 +13,13 @@
 **       lh_cell_of(&report, c, report.answer, &cell) ...
 **     lh_report_free(&report);
 */
-#ifndef LUAHEAP_REPORT_H
-#define LUAHEAP_REPORT_H
+#ifndef LUAHEAP_ROOMS_REPORT_H
+#define LUAHEAP_ROOMS_REPORT_H
 
 #include <stdio.h>
 
-#include "luaheap_compare.h"
-#include "luaheap_usage.h"
+#include "rooms/compare.h"
+#include "rooms/usage.h"
 
 /* ==== 1. Objects as people call them ================================================ */
 

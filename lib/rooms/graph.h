@@ -1,10 +1,10 @@
 /*
-** luaheap_graph.h - retained sizes, dominators, classes, names, paths, and finding objects.
+** graph.h - retained sizes, dominators, classes, names, paths, and finding objects.
 */
-#ifndef LUAHEAP_PUBLIC_GRAPH_H
-#define LUAHEAP_PUBLIC_GRAPH_H
+#ifndef LUAHEAP_ROOMS_GRAPH_H
+#define LUAHEAP_ROOMS_GRAPH_H
 
-#include "luaheap_read.h"
+#include "rooms/read.h"
 
 /* ==== 1. Retained sizes, dominators, distance ======================================= */
 

@@ -1,12 +1,12 @@
 /*
-** luaheap_analyses.h - modules, why a set of objects is alive, and pictures of paths.
+** analyses.h - modules, why a set of objects is alive, and pictures of paths.
 */
-#ifndef LUAHEAP_PUBLIC_ANALYSES_H
-#define LUAHEAP_PUBLIC_ANALYSES_H
+#ifndef LUAHEAP_ROOMS_ANALYSES_H
+#define LUAHEAP_ROOMS_ANALYSES_H
 
 #include <stdio.h>
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 
 /* ==== 1. Analyses =================================================================== */
 

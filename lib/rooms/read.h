@@ -1,9 +1,9 @@
 /*
-** luaheap_read.h - opens a snapshot and reads its objects and edges, on any machine, without Lua.
+** read.h - opens a snapshot and reads its objects and edges, on any machine, without Lua.
 ** Also prints numbers for people.
 */
-#ifndef LUAHEAP_PUBLIC_READ_H
-#define LUAHEAP_PUBLIC_READ_H
+#ifndef LUAHEAP_ROOMS_READ_H
+#define LUAHEAP_ROOMS_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>

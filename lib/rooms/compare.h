@@ -1,10 +1,10 @@
 /*
-** luaheap_compare.h - compares snapshots of one process or several: what is new, what grows.
+** compare.h - compares snapshots of one process or several: what is new, what grows.
 */
-#ifndef LUAHEAP_PUBLIC_COMPARE_H
-#define LUAHEAP_PUBLIC_COMPARE_H
+#ifndef LUAHEAP_ROOMS_COMPARE_H
+#define LUAHEAP_ROOMS_COMPARE_H
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 
 /* ==== 1. Two and three snapshots ==================================================== */
 

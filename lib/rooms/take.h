@@ -1,12 +1,12 @@
 /*
-** luaheap_take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects.
+** take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects.
 */
-#ifndef LUAHEAP_PUBLIC_TAKE_H
-#define LUAHEAP_PUBLIC_TAKE_H
+#ifndef LUAHEAP_ROOMS_TAKE_H
+#define LUAHEAP_ROOMS_TAKE_H
 
 #include <sys/types.h>
 
-#include "luaheap_read.h"
+#include "rooms/read.h"
 
 /* ==== 1. Snapshots and marks ======================================================== */
 
