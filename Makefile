@@ -40,9 +40,10 @@ SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined $(SANITI
 # What looks into other processes: for one command, and in need of more than libc.
 OUTSIDE_SOURCES = $(wildcard lib/outside/*.c)
 LIB_SOURCES = $(filter-out $(OUTSIDE_SOURCES),$(wildcard lib/*.c lib/*/*.c))
-# heap.so: the library without the picture, for which libcgraph is needed, and the module.
+# The shared library: all but the picture, which needs libcgraph. heap.so: the same and the module.
+SHARED_SOURCES = $(filter-out lib/dot.c,$(LIB_SOURCES))
 MODULE_C = $(wildcard lua/*.c lua/reader/*.c lua/live/*.c)
-MODULE_SOURCES = $(MODULE_C) $(filter-out lib/dot.c,$(LIB_SOURCES))
+MODULE_SOURCES = $(MODULE_C) $(SHARED_SOURCES)
 # Rises when a program that is linked to the shared library has to be compiled anew.
 SOVERSION = 1
 SHARED = libluaheap.so.$(SOVERSION)
@@ -143,7 +144,7 @@ browser: packages
 	@.ci/packages browser || echo "without a browser no pages are tried"
 
 # variant <root> <extra flags>: the rules for one tree. Each function of the library sees its
-# declaration, which may say that the shared library shows it.
+# declaration: the shared library shows those of lib/luaheap.h.
 define variant
 $(1)/lib/%.o: lib/%.c | needs
 	@$$(FOLDER)
@@ -184,7 +185,7 @@ $(1)/heap.so: $(call objects,$(1),$(MODULE_SOURCES))
 
 # What the columns of answers mean, for editors and in manual pages; and the completions of options.
 $(1)/generate/columns: $(1)/lua/generate/columns.o \
-  $$(patsubst %.c,$(1)/%.o,$$(filter-out lib/dot.c,$$(LIB_SOURCES)))
+  $$(SHARED_SOURCES:%.c=$(1)/%.o)
 	@$$(FOLDER)
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$^ -lm
 $(1)/heap/reader_rows_meta.lua: lua/generate/reader_rows_meta.lua $(1)/generate/columns
@@ -326,9 +327,9 @@ build/page/built_page.h: cli/generate/page.sh $(wildcard cli/heapview/page/*) | 
 	$(Q)cli/generate/page.sh cli/heapview/page $(D3) >$@
 
 # For a program that is linked to it; one that only reads snapshots has no Lua (lib/weak_lua.h).
-build/$(SHARED): build/libluaheap.a
+build/$(SHARED): $(SHARED_SOURCES:%.c=build/%.o)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete,-z,now -Wl,--as-needed \
-	  -Wl,-Bsymbolic-functions -Wl,--whole-archive $< -Wl,--no-whole-archive -o $@ $(LIB_LIBS)
+	  -Wl,-Bsymbolic-functions -o $@ $^ -lm
 
 .SECONDARY:
 -include $(shell find build -name '*.d' 2>/dev/null)
@@ -491,8 +492,6 @@ MAN = $(PREFIX)/share/man/man1
 BASH_COMPLETIONS = $(PREFIX)/share/bash-completion/completions
 ZSH_COMPLETIONS = $(PREFIX)/share/zsh/site-functions
 LUA_FILES = $(wildcard lua/heap/*.lua)
-# What looks into other processes is heapattach's.
-HEADERS = $(filter-out %_outside.h,$(wildcard lib/luaheap*.h))
 
 # put <mode> <folder> <files>: the folder is made.
 put = install -d $(DESTDIR)$(2) && install -m $(1) $(3) $(DESTDIR)$(2)
@@ -514,13 +513,13 @@ install: all
 	$(if $(SECOND),$(call put_module,build/5.5,build,_2))
 	$(call put,755,$(PREFIX)/bin,$(TOOLS:%=build/bin/%))
 	$(call put,644,$(EXTENSION),build/heapsnap.so)
-	$(call put,644,$(INCLUDE),$(HEADERS))
+	$(call put,644,$(INCLUDE),lib/luaheap.h)
 	$(call put,644,$(LIBDIR),build/libluaheap.a build/$(SHARED))
 	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libluaheap.so
 	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
 	$(call put,644,$(LIBDIR)/pkgconfig,lib/luaheap.pc)
 	sed -i -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
-	  -e 's|@VERSION@|$(VERSION)|; s|@PRIVATE@|$(LIB_LIBS)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
+	  -e 's|@VERSION@|$(VERSION)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
 	$(call put,644,$(MAN),$(TOOLS:%=build/man/%.1))
 	for tool in $(TOOLS); do \
 	  install -D -m 644 build/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
@@ -529,7 +528,7 @@ install: all
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(call module_files) $(call module_files,_2) \
 	  $(TOOLS:%=$(PREFIX)/bin/%) $(EXTENSION)/heapsnap.so \
-	  $(HEADERS:lib/%=$(INCLUDE)/%) $(LIBDIR)/libluaheap.a $(LIBDIR)/$(SHARED) \
+	  $(INCLUDE)/luaheap.h $(LIBDIR)/libluaheap.a $(LIBDIR)/$(SHARED) \
 	  $(LIBDIR)/libluaheap.so $(LIBDIR)/pkgconfig/luaheap.pc $(TOOLS:%=$(MAN)/%.1) \
 	  $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%))
 	-rmdir $(addprefix $(DESTDIR),$(LUA_C)/heap $(LUA_LUA)/heap $(LUA_C_2)/heap $(LUA_LUA_2)/heap \

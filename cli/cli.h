@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 enum { CLI_DONE = 0, CLI_NO = 1, CLI_FAILURE = 2 }; /* exit status */
 

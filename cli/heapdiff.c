@@ -1,7 +1,7 @@
 /*
 ** heapdiff - shows objects that were allocated and stay. Three snapshots: allocated between a and
 ** b, alive in c. Two: new and freed objects. One with marks: allocated between marks of one file.
-** The reports are the library's (luaheap_report.h).
+** The reports are the library's (rooms/report.h).
 */
 #include <fcntl.h>
 #include <sys/stat.h>

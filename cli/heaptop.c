@@ -1,6 +1,6 @@
 /*
 ** heaptop - shows the size of a heap and what is big in it: a summary, leaks, classes, objects,
-** with their retained sizes; or the answer to one question of the library (luaheap_report.h). Ten
+** with their retained sizes; or the answer to one question of the library (rooms/report.h). Ten
 ** million objects take some seconds, the time of their analysis.
 */
 #include "cli.h"

@@ -43,13 +43,12 @@ static void prepare_malloc(uint64_t file_bytes) {
 }
 
 int cli_try_open(cli *c, const char *file, lh_snapshot **snapshot, lh_error *error) {
-  const lh_open_options options = {sizeof options, c->opens_alone ? 1 : n_threads()};
   uint64_t bytes;
   if (is_slow(file, &bytes))
     cli_progress(c, "reading %s, %s", file, lh_size_text(bytes, c->exact_bytes).text);
   prepare_malloc(bytes);
   cli_limit_output(file);
-  int code = lh_open_with(snapshot, file, &options, error);
+  int code = lh_open_in_threads(snapshot, file, c->opens_alone ? 1 : n_threads(), error);
   cli_progress(c, NULL);
   return code;
 }

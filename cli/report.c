@@ -1,5 +1,5 @@
 /*
-** report.c - lays out an answer of the library (luaheap_report.h) as text or JSON.
+** report.c - lays out an answer of the library (rooms/report.h) as text or JSON.
 */
 #include "cli.h"
 

@@ -15,11 +15,8 @@ import json
 import sys
 
 lib = ctypes.CDLL("libluaheap.so.1")
-
-
-class Error(ctypes.Structure):
-    _fields_ = [("code", ctypes.c_int), ("os_errno", ctypes.c_int), ("offset", ctypes.c_uint64),
-                ("message", ctypes.c_char * 512)]
+lib.lh_error_new.restype = ctypes.c_void_p
+lib.lh_error_message.restype = ctypes.c_char_p
 
 
 class Heap:
@@ -31,9 +28,12 @@ class Heap:
             self.snapshots[i] = one
 
     def _check(self, function, *arguments):
-        error = Error()
-        if getattr(lib, function)(*arguments, ctypes.byref(error)) != 0:
-            raise RuntimeError(error.message.decode())
+        error = ctypes.c_void_p(lib.lh_error_new())
+        try:
+            if getattr(lib, function)(*arguments, error) != 0:
+                raise RuntimeError(lib.lh_error_message(error).decode())
+        finally:
+            lib.lh_free(error)
 
     def ask(self, question, **arguments):
         """The answer about the last snapshot, compared with the others where it compares."""

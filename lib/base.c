@@ -2,7 +2,6 @@
 ** base.c - errors and allocation (see base.h).
 */
 #include "base.h"
-#include "luaheap.h"
 
 #include <malloc.h>
 #include <stdarg.h>
@@ -199,6 +198,14 @@ void lh_free(void *result) {
 
 void lh_free_all(void *const *blocks, size_t n) {
   for (size_t i = 0; i < n; i++) lh_free(blocks[i]);
+}
+
+lh_error *lh_error_new(void) {
+  return lh_alloc_zeroed(1, sizeof(lh_error));
+}
+
+const char *lh_error_message(const lh_error *error) {
+  return error ? error->message : "out of memory";
 }
 
 const char *lh_version(void) {

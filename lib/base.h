@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "luaheap_read.h"
+#include "rooms/read.h"
 
 /* Fills *error (if not NULL) and returns `code`. The message is a printf format. The text of
 ** os_errno is appended if os_errno is not 0. */

@@ -23,9 +23,9 @@
 */
 #include <cgraph.h>
 
-#include "luaheap_analyses.h"
-#include "luaheap_report.h"
 #include "name/text.h"
+#include "rooms/analyses.h"
+#include "rooms/report.h"
 
 enum {
   NAME_BYTES = 64,  /* of one name in a label; a longer one loses its middle */

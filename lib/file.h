@@ -27,7 +27,7 @@
 #include <limits.h>
 
 #include "base.h"
-#include "luaheap_take.h"
+#include "rooms/take.h"
 
 /* Why a file was not written. Has no pointers, so a child can pass it to its parent. */
 typedef struct lh_file_failure {

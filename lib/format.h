@@ -175,7 +175,7 @@
 #ifndef LUAHEAP_FORMAT_H
 #define LUAHEAP_FORMAT_H
 
-#include "luaheap_read.h" /* lh_thread_status, lh_root_kind */
+#include "rooms/read.h" /* lh_thread_status, lh_root_kind */
 #include "varint.h"
 
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"

@@ -1,5 +1,5 @@
 /*
-** quiet_io.c - writes and descriptors that do no harm to the host (luaheap_take.h, section 6).
+** quiet_io.c - writes and descriptors that do no harm to the host (rooms/take.h, section 6).
 **
 ** A write can raise SIGPIPE (no reader is left), SIGXFSZ (the file has its greatest size; also a
 ** file in memory) and SIGTTOU (another job has the terminal). All three are blocked during the
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "luaheap_take.h"
+#include "rooms/take.h"
 
 /* The thread's mask, and the signals that were pending before the write. */
 typedef struct held_signals {

@@ -25,14 +25,14 @@ static lh_job *check_job(lua_State *L) {
   return job;
 }
 
-static int push_taken(lua_State *L, const lh_taken *taken) {
-  lua_pushinteger(L, (lua_Integer)taken->objects);
-  lua_pushinteger(L, (lua_Integer)taken->bytes);
+static int push_taken(lua_State *L, lh_taken taken) {
+  lua_pushinteger(L, (lua_Integer)taken.objects);
+  lua_pushinteger(L, (lua_Integer)taken.bytes);
   return 2;
 }
 
 /* Makes the handle before the fork: nothing may fail after it. */
-static int start_job(lua_State *L, const char *path, const lh_take_options *options) {
+static int start_job(lua_State *L, const char *path, uint64_t string_bytes) {
   lh_error error;
   lh_job **handle = lh_push_userdata(L, &job_key, sizeof *handle, &error);
   if (!handle) return hl_fail(L, &error);
@@ -40,7 +40,7 @@ static int start_job(lua_State *L, const char *path, const lh_take_options *opti
   if (!hr_is_kind(L, job_kind))
     return luaL_error(L, "the program has removed '%s' from the registry", job_kind);
   lua_setmetatable(L, -2);
-  if (lh_start_snapshot(L, path, options, handle, &error) < 0) return hl_fail(L, &error);
+  if (lh_start_snapshot(L, path, string_bytes, handle, &error) < 0) return hl_fail(L, &error);
   return 1;
 }
 
@@ -48,10 +48,9 @@ static int start_job(lua_State *L, const char *path, const lh_take_options *opti
 static int job_wait(lua_State *L) {
   lh_job *job = check_job(L);
   double seconds = luaL_optnumber(L, 2, -1);
-  lh_taken taken;
   lh_error error;
-  if (lh_job_wait(job, seconds, &taken, &error) < 0) return hl_fail(L, &error);
-  return push_taken(L, &taken);
+  if (lh_job_wait(job, seconds, &error) < 0) return hl_fail(L, &error);
+  return push_taken(L, lh_job_taken(job));
 }
 
 /* job:done() --> boolean */
@@ -106,9 +105,9 @@ static int heap_snapshot(lua_State *L) {
   lh_error error;
   const char *path = hl_check_path(L, 1);
   hl_read_options(L, 2, options, &wanted);
-  if (wanted.background) return start_job(L, path, &wanted.take);
-  if (lh_take_snapshot(L, path, &wanted.take, &taken, &error) < 0) return hl_fail(L, &error);
-  return push_taken(L, &taken);
+  if (wanted.background) return start_job(L, path, wanted.take.string_bytes);
+  if (lh_take_file(L, path, &wanted.take, &taken, &error) < 0) return hl_fail(L, &error);
+  return push_taken(L, taken);
 }
 
 /* mark(name) --> true; mark() --> true, thinned | nil, message, errno */

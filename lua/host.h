@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "weak_lua.h"
 
 /* For the start of each luaopen_*. If it is false, call nothing and return 0: a message was

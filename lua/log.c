@@ -26,7 +26,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 /* The parts of a line and of all that stands around them. Nothing is copied: a signal handler may
 ** have an alternate stack of only 8 KB, half of it taken by the kernel. */

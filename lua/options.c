@@ -3,7 +3,7 @@
 */
 #include "options.h"
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 
 static const lh_amount_unit sizes[] = {
     {"", 1},          {"k", 1024.0},       {"K", 1024.0},       {"m", 1048576.0},

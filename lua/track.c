@@ -1,5 +1,5 @@
 /*
-** track.c - heap.track and heap.untrack (luaheap_take.h). heap/meta.lua documents the options.
+** track.c - heap.track and heap.untrack (rooms/take.h). heap/meta.lua documents the options.
 */
 #include "host.h"
 #include "options.h"

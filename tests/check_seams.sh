@@ -82,13 +82,14 @@ check_sources() {
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"" |
       grep -vE "^lib/report/.*(analyses|compare|usage|view)/answers\.h\"")"
   rule "what is below the analyses does not see them" \
-    "${include}\"luaheap(_(take|track|analyses|compare|usage|report))?\.h\"" \
+    "${include}\"rooms/(all|take|track|analyses|compare|usage|report)\.h\"" \
     'lib/(read|profile|graph|name)/.*' "$none"
   rule "a snapshot from outside asks for no analysis" \
-    "${include}\"luaheap(_(graph|analyses|usage|report|profile|tracked))?\.h\"" \
+    "${include}\"rooms/(all|graph|analyses|usage|report|profile)\.h\"" \
     'lib/outside/.*' "$none"
-  rule "only heapattach looks from outside" "${include}\"luaheap_outside\.h\"" '.*' \
+  rule "only heapattach looks from outside" "${include}\"rooms/outside\.h\"" '.*' \
     'lib/outside/[a-z_]+\.[ch]|cli/heapattach(/[a-z_]+)?\.[ch]'
+  rule "the public header shows no fields" '(struct|union)[a-z_ ]*\{' 'lib/luaheap\.h' "$none"
   rule "only what looks from outside sees ptrace and ELF" \
     "${include}[<\"](sys/(ptrace|user|procfs)|(lib|g)?elf|elfutils/|lzma)" '.*' \
     'lib/outside/[a-z_]+\.[ch]'
@@ -112,9 +113,9 @@ check_sources() {
     "${include}\"([a-z_/]*/)?(cli|heapsql)\.h\"" 'cli/heapsnap/.*' "$none"
   for part in cli lua; do
     own=$(find $part -name '*.h' | sed 's|.*/||; s|\.h$||' | tr '\n' '|')built_page
-    report "of the library $part sees only the public header" "$(
+    report "of the library $part sees only the rooms' headers" "$(
       grep -E "^$part/[^:]*:[0-9]+:${include}\"" "$sources" |
-        grep -vE ":${include}\"((\.\./lib/)?luaheap(_[a-z]+)?|weak_lua|([a-z]+/)?(${own}))\.h\"")"
+        grep -vE ":${include}\"(rooms/[a-z]+|weak_lua|([a-z]+/)?(${own}))\.h\"")"
   done
   rule "the library neither prints nor exits" \
     '(^|[^A-Za-z0-9_])((v?printf|puts|putchar|perror|exit|abort) *\(|stdout|stderr)' \
@@ -147,11 +148,9 @@ check_header() {
       c) compiler="${CC:-cc} -std=c11" ;;
       *) compiler="${CXX:-c++} -std=c++11" ;;
     esac
-    report "each public header compiles alone as $language" "$(
-      for header in lib/luaheap*.h; do
-        echo "#include \"${header#lib/}\"" |
-          $compiler -x $language -Ilib -Wall -Wextra -pedantic -Werror -fsyntax-only - 2>&1
-      done)"
+    report "the public header compiles alone as $language" "$(
+      echo '#include "luaheap.h"' |
+        $compiler -x $language -Ilib -Wall -Wextra -pedantic -Werror -fsyntax-only - 2>&1)"
   done
 }
 
@@ -255,11 +254,11 @@ lua/heap.c|#include "raw.h"|only layout, walk and track know Lua's structures
 lib/profile/reader.c|#include "track/profile.h"|data flows one way through lib's folders
 lib/read/reader.c|#include "profile/format.h"|data flows one way through lib's folders
 lib/compare/allocation_counts.c|#include "track/track.h"|data flows one way through lib's folders
-lib/name/names.c|#include "luaheap_usage.h"|what is below the analyses does not see them
+lib/name/names.c|#include "rooms/usage.h"|what is below the analyses does not see them
 lib/usage/usage.c|#include "report/report.h"|data flows one way through lib's folders
 lib/read/reader.c|  #  include "take/writer.h"|data flows one way through lib's folders
 lib/graph/flow.c|#include "name/text.h"|data flows one way through lib's folders
-lib/graph/flow.c|#include "luaheap_analyses.h"|what is below the analyses does not see them
+lib/graph/flow.c|#include "rooms/analyses.h"|what is below the analyses does not see them
 lib/report/leaks_rows.c|bool b = strstr(a, "b");|places decide what belongs together
 lib/compare/shared_holders.c|bool b = strcmp(a, "b") == 0;|places decide what belongs together
 lib/compare/age.c|bool b = strstr(a, "b");|places decide what belongs together
@@ -269,8 +268,8 @@ lib/report/diff.c|bool b = strcmp(a.text, b.text) == 0;|places decide what belon
 lib/dot.c|bool b = strstr(a, "b");|a picture looks into no text
 lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
-lib/outside/write_child.c|#include "luaheap_report.h"|a snapshot from outside asks for no analysis
-cli/heaptop.c|#include "luaheap_outside.h"|only heapattach looks from outside
+lib/outside/write_child.c|#include "rooms/report.h"|a snapshot from outside asks for no analysis
+cli/heaptop.c|#include "rooms/outside.h"|only heapattach looks from outside
 lib/take/walk.c|#include <sys/ptrace.h>|only what looks from outside sees ptrace and ELF
 lib/name/names.c|#include <lua.h>|only files that write see Lua's headers
 cli/heaptop.c|#include "lauxlib.h"|only files that write see Lua's headers
@@ -287,13 +286,14 @@ lib/dot.c|#include <gvc.h>|only picture.c sees gvc
 cli/heapview/requests.c|#include "heapview.h"|what strangers send is read by what knows nothing else
 cli/heapsnap/table.c|#include "cli.h"|the extension can be loaded without the commands
 lib/graph/steps.c|#include <graphviz/cgraph.h>|only what draws sees cgraph
-cli/heaptop.c|#include "snapshot.h"|of the library cli sees only the public header
-lua/heap.c|#include "base.h"|of the library lua sees only the public header
+cli/heaptop.c|#include "snapshot.h"|of the library cli sees only the rooms' headers
+lua/heap.c|#include "base.h"|of the library lua sees only the rooms' headers
+lib/luaheap.h|struct lh_open { int threads; };|the public header shows no fields
 lib/compare/diff.c|void f(void) { printf("%d", 1); }|the library neither prints nor exits
 lib/compare/diff.c|/* x */ void f(void) { fputs("", stderr); }|the library neither prints nor exits
 lib/graph/reach.c|void f(void) { abort(); }|the library neither prints nor exits
 lib/graph/graph.c|char *f(void) { return strdup(""); }|only base.c allocates
-lib/luaheap_read.h|lh_id lh_first(lh_snapshot *class);|each public header compiles alone as c++
+lib/luaheap.h|int lh_first(lh_snapshot *class);|the public header compiles alone as c++
 END
   # A call upwards is seen in objects, so two are made.
   rm -rf "$copy/tree"

@@ -10,14 +10,14 @@
 **     watch.c     --watch
 **     wait.c      waits until a time, the end of the process, or Control-C
 **
-** The library (luaheap_outside.h) reads the target. Functions here end this program on failure,
+** The library (rooms/outside.h) reads the target. Functions here end this program on failure,
 ** unless their comment says otherwise.
 */
 #ifndef HEAPATTACH_H
 #define HEAPATTACH_H
 
 #include "cli.h"
-#include "luaheap_outside.h"
+#include "rooms/outside.h"
 
 typedef enum mode { MODE_TAKE, MODE_LIST, MODE_SERIES, MODE_WATCH } mode;
 

@@ -1,6 +1,6 @@
 /*
 ** heapprof.h - shared parts of heapprof. A mode is an option that selects a report; the default is
-** an overview. The library counts (luaheap_usage.h).
+** an overview. The library counts (rooms/usage.h).
 **
 **     modes.c        the modes; reports of the library, Memory Blueprint, stacks
 **     memprof.c      the reports of LuaJIT's memprof and of luamemprofiler

@@ -7,7 +7,7 @@
 **     heapsnap.c    the entry; SQL functions such as heap_open and path_of
 **     shelf.c       the snapshots of one connection: opens, analyses, indexes, closes them
 **     table.c       one SQLite module for all tables: plans and cursors
-**     kinds.c       the tables and their rows; columns are facts (luaheap_report.h)
+**     kinds.c       the tables and their rows; columns are facts (rooms/report.h)
 **     result.c      hands values to SQLite
 **     guard.c       heap_read_only
 **
@@ -20,7 +20,7 @@
 
 #include <sqlite3ext.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 SQLITE_EXTENSION_INIT3
 

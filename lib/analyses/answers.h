@@ -5,7 +5,7 @@
 #define LUAHEAP_ANALYSES_ANSWERS_H
 
 #include "graph/answers.h"
-#include "luaheap_analyses.h"
+#include "rooms/analyses.h"
 
 typedef struct lh_accumulated {
   uint32_t class_index;

@@ -55,11 +55,6 @@ static int rank(lh_snapshot *snapshot, const lh_top_query *query, bool folds, lh
   return *ids ? LH_OK : lh_fail_memory(error, "ranking objects");
 }
 
-int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
-                   lh_error *error) {
-  return rank(snapshot, query, false, ids, n_ids, error);
-}
-
 /* ==== Objects without repetition ==================================================== */
 
 #define INNARDS (1u << LH_TYPE_UPVALUE | 1u << LH_TYPE_PROTO)

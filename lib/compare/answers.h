@@ -5,7 +5,7 @@
 #define LUAHEAP_COMPARE_ANSWERS_H
 
 #include "graph/answers.h"
-#include "luaheap_compare.h"
+#include "rooms/compare.h"
 
 bool lh_is_same_state(const lh_snapshot *a, const lh_snapshot *b);
 

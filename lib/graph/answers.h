@@ -4,7 +4,7 @@
 #ifndef LUAHEAP_GRAPH_ANSWERS_H
 #define LUAHEAP_GRAPH_ANSWERS_H
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 
 /* The history of a heap. The first span is older than the first mark; the others are intervals
 ** between marks, joined if they are many. With its own mark alone, a snapshot has eighths of its

@@ -230,7 +230,6 @@ void lh_free_tree(lh_tree *tree);
 ** vertices. */
 const lh_tree *lh_dominator_tree(lh_snapshot *snapshot);
 const lh_tree *lh_dominator_tree_of(lh_snapshot *snapshot, const lh_id *sorted, uint32_t n_sorted);
-void lh_dominator_tree_free(lh_tree *tree); /* NULL is fine */
 
 /* No pointer from lh_dominator_tree may be used afterwards. */
 void lh_drop_dominator_tree(lh_snapshot *snapshot);

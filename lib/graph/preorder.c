@@ -69,13 +69,13 @@ void lh_free_tree(lh_tree *tree) {
   LH_FREE_ALL(tree->order, tree->end, tree->position);
 }
 
-void lh_dominator_tree_free(lh_tree *tree) {
+static void free_dominator_tree(lh_tree *tree) {
   if (tree) lh_free_tree(tree);
   lh_free(tree);
 }
 
 void lh_drop_dominator_tree(lh_snapshot *snapshot) {
-  lh_dominator_tree_free(snapshot->dominator_tree);
+  free_dominator_tree(snapshot->dominator_tree);
   snapshot->dominator_tree = NULL;
 }
 
@@ -93,11 +93,11 @@ const lh_tree *lh_dominator_tree_of(lh_snapshot *snapshot, const lh_id *sorted, 
   lh_tree *tree = lh_alloc_zeroed(1, sizeof *tree);
   if (!tree) return NULL;
   if (!lh_make_tree(tree, snapshot->n, sorted, n_sorted, snapshot->idom)) {
-    lh_dominator_tree_free(tree);
+    free_dominator_tree(tree);
     return NULL;
   }
   tree->snapshot = snapshot;
   snapshot->dominator_tree = tree;
-  snapshot->free_dominator_tree = lh_dominator_tree_free;
+  snapshot->free_dominator_tree = free_dominator_tree;
   return tree;
 }

@@ -1,5 +1,5 @@
 /*
-** site_text.c - the text of allocation sites and stacks (see luaheap_read.h).
+** site_text.c - the text of allocation sites and stacks (see rooms/read.h).
 **
 ** It leaves out what is allocated there (a table, a closure); reports have a column for it.
 */

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 
 static bool reserve(lh_text *text, size_t n) {
   if (text->failed) return false;

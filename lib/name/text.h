@@ -59,7 +59,7 @@ char *lh_text_finish(lh_text *text);
 
 void lh_text_free(lh_text *text);
 
-/* Sites and stacks in sentences (site_text.c); luaheap_read.h has whole texts. */
+/* Sites and stacks in sentences (site_text.c); rooms/read.h has whole texts. */
 void lh_text_site(lh_text *text, const lh_site *site);
 
 /* "allocated at @app/bus.lua:31 in Bus:on", "allocated by string.rep at @fmt.lua:12 in render". */

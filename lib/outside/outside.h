@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "luaheap_outside.h"
+#include "rooms/outside.h"
 #include "take/structure.h"
 
 /* ==== Memory ====================================================================== */

@@ -77,7 +77,7 @@
 
 #include <fcntl.h>
 
-#include "luaheap_profile.h"
+#include "rooms/profile.h"
 #include "sites.h"
 
 #define LH_PROFILE_MAGIC "\x89LPROF\r\n"

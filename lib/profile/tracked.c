@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "luaheap_profile.h"
 #include "open.h"
 #include "profile/format.h"
+#include "rooms/profile.h"
 
 static const char request_name[] = "/memfd:" LH_LIVE_REQUEST,
                   profile_name[] = "/memfd:" LH_LIVE_PROFILE;

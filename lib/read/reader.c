@@ -155,16 +155,11 @@ static int open_any(lh_snapshot **out, const void *data, size_t size, const char
 }
 
 int lh_open(lh_snapshot **out, const char *path, lh_error *error) {
-  return open_any(out, NULL, 0, path, 1, error);
+  return lh_open_in_threads(out, path, 1, error);
 }
 
-int lh_open_with(lh_snapshot **out, const char *path, const lh_open_options *options,
-                 lh_error *error) {
-  *out = NULL;
-  if (options && options->size != sizeof *options)
-    return lh_fail(error, LH_EARGUMENT, "options for opening have %zu bytes, not %zu",
-                   options->size, sizeof *options);
-  return open_any(out, NULL, 0, path, options ? options->threads : 1, error);
+int lh_open_in_threads(lh_snapshot **out, const char *path, unsigned threads, lh_error *error) {
+  return open_any(out, NULL, 0, path, threads, error);
 }
 
 int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char *name,

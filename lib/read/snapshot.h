@@ -26,7 +26,7 @@
 #ifndef LUAHEAP_SNAPSHOT_H
 #define LUAHEAP_SNAPSHOT_H
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 #include "sites.h"
 #include "sizes.h"
 

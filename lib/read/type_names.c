@@ -2,7 +2,7 @@
 ** type_names.c - the names of types, lists, thread states and edge kinds, as in --json.
 */
 #include "base.h"
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 
 const char *lh_type_name(lh_type type) {
   static const char *const words[] = {"root",    "string", "table",    "closure",

@@ -20,10 +20,16 @@ static uint64_t count_references(const lh_without *what) {
   return n;
 }
 
-void lh_references_of(lh_report *report, const void *row, lh_cell *cell) {
+static void references_of(lh_report *report, const void *row, lh_cell *cell) {
   (void)report;
   cell->as.n = count_references(&((const lh_removed *)row)->what);
 }
+
+/* For rows whose first field is an lh_removed; `at` is the prefix of its fields. */
+#define REMOVED_COLUMNS(at)                                                                   \
+  LH_NAME("pattern", at text, "as it was given"),                                             \
+      LH_COMPUTED("references", NULL, LH_COLUMN_COUNT, references_of, "how many it matched"), \
+      LH_COUNT("objects", NULL, at what.n_objects, "how many it matched")
 
 /* _G.debugger.* (12 references) */
 static const char *gone_words(lh_report *report, const lh_removed *removed) {
@@ -67,7 +73,7 @@ void lh_print_asked(lh_printer *t, lh_report *report) {
 
 #define ROW lh_removed
 static const lh_table gone_table =
-    LH_TABLE_OF("heap.gone", "pattern", "patterns", LH_REMOVED_COLUMNS());
+    LH_TABLE_OF("heap.gone", "pattern", "patterns", REMOVED_COLUMNS());
 #undef ROW
 
 #define ROW lh_request
@@ -87,7 +93,7 @@ static int find_ignored(lh_snapshot *snapshot, const lh_request *request, void *
 LH_QUESTION(ignored);
 
 typedef struct trial {
-  lh_removed removed; /* must be first: LH_REMOVED_COLUMNS reads it; empty if not a single cut */
+  lh_removed removed; /* must be first: REMOVED_COLUMNS reads it; empty if not a single cut */
   lh_freed freed;
   const char *title; /* if not a single cut */
   lh_style style;
@@ -114,7 +120,7 @@ LH_STYLE(style_of, trial, it->style)
               LH_ONLY_WHERE(asks))
 static const lh_table freed = LH_TABLE_OF("heap.freed", NULL, NULL, FREED);
 static const lh_table cut = LH_TABLE_WITH(
-    (.style = style_of), "heap.cut_row", "cut", "cuts", LH_REMOVED_COLUMNS(removed.), FREED,
+    (.style = style_of), "heap.cut_row", "cut", "cuts", REMOVED_COLUMNS(removed.), FREED,
     LH_COMPUTED(NULL, NULL, LH_COLUMN_TEXT, goes_text, NULL, LH_HEADING(goes_heading),
                 LH_WHERE(asks), LH_UNBROKEN),
     LH_COMPUTED(NULL, "cut", LH_COLUMN_TEXT, title_of, NULL));

@@ -1,7 +1,7 @@
 /*
 ** facts.c - the tables of facts about objects, references, sites and so on, for SQL, Lua and docs.
 **
-** The order is that of SQL's columns; columns only for Lua come last (luaheap_report.h, part 5).
+** The order is that of SQL's columns; columns only for Lua come last (rooms/report.h, part 5).
 */
 #include "report/report.h"
 

@@ -17,8 +17,8 @@
 
 #include "analyses/answers.h"
 #include "compare/answers.h"
-#include "luaheap_report.h"
 #include "name/text.h"
+#include "rooms/report.h"
 #include "usage/answers.h"
 #include "view/answers.h"
 
@@ -94,11 +94,6 @@
             .offset = offsetof(ROW, field), .bytes = sizeof(((ROW *)0)->field))
 #define LH_INLINE_ROW(key, field, table, ...) LH_ROW(key, field, table, __VA_ARGS__, \
             .is_inline = true)
-/* For rows whose first field is an lh_removed; `at` is the prefix of its fields. */
-#define LH_REMOVED_COLUMNS(at) \
-  LH_NAME("pattern", at text, "as it was given"), \
-  LH_COMPUTED("references", NULL, LH_COLUMN_COUNT, lh_references_of, "how many it matched"), \
-  LH_COUNT("objects", NULL, at what.n_objects, "how many it matched")
 /* The meaning of a column's older name; its new name is the one in SQL. */
 #define LH_OLDER_NAME "the older name of the same, which the next release drops"
 
@@ -179,7 +174,6 @@ void lh_name_of_mark(lh_cell *cell, const lh_mark_info *mark); /* NULL: none */
 void lh_name_asked(lh_cell *cell, const char *name); /* NULL: none */
 void lh_names_asked(lh_report *report, const void *row, lh_cell *cell);
 const char *lh_fingerprint_heading(const lh_report *report);
-void lh_references_of(lh_report *report, const void *row, lh_cell *cell); /* of an lh_removed */
 
 /* For LH_OF. Garbage has no path and no distance. */
 void lh_cell_retained(lh_report *report, lh_id id, lh_cell *cell);

@@ -194,9 +194,10 @@ int lh_start_child(lua_State *L, const char *path, const lh_take_options *option
   return rc;
 }
 
-int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **out,
+int lh_start_snapshot(lua_State *L, const char *path, uint64_t string_bytes, lh_job **out,
                       lh_error *error) {
-  return lh_start_child(L, path, options, &(lh_child){0}, out, error);
+  const lh_take_options options = {string_bytes};
+  return lh_start_child(L, path, &options, &(lh_child){0}, out, error);
 }
 
 bool lh_job_was_reported(const lh_job *job) {
@@ -223,23 +224,25 @@ const char *lh_job_path(const lh_job *job) {
   return job->file.path;
 }
 
+lh_taken lh_job_taken(const lh_job *job) {
+  return job->shared->taken;
+}
+
 int64_t lh_job_process(const lh_job *job) {
   return job->pid;
 }
 
-static int result_of_job(const lh_job *job, lh_taken *taken, lh_error *error) {
+static int result_of_job(const lh_job *job, lh_error *error) {
   if (!is_finished(job)) {
     int signal_number = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
     return lh_fail(error, LH_EIO, "cannot write '%s': the process that wrote it was killed%s%s",
                    job->file.path, signal_number ? " by signal: " : "",
                    signal_number ? strsignal(signal_number) : "");
   }
-  if (!job->shared->written) return lh_file_fail(&job->shared->failure, job->file.path, error);
-  *taken = job->shared->taken;
-  return LH_OK;
+  return job->shared->written ? LH_OK : lh_file_fail(&job->shared->failure, job->file.path, error);
 }
 
-int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
+int lh_job_wait(lh_job *job, double seconds, lh_error *error) {
   static const struct timespec nap = {.tv_nsec = 2000000};
   uint64_t start = lh_now_ns();
   while (!lh_job_done(job)) {
@@ -247,5 +250,5 @@ int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error) {
       return lh_fail(error, LH_EBUSY, "'%s' is still being written", job->file.path);
     (void)nanosleep(&nap, NULL);
   }
-  return result_of_job(job, taken, error);
+  return result_of_job(job, error);
 }

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "luaheap_take.h"
+#include "rooms/take.h"
 
 static const struct {
   const char *name;

@@ -87,8 +87,8 @@ static int take_file(lua_State *L, const char *path, const lh_take_options *opti
   return rc;
 }
 
-int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
-                     lh_taken *taken, lh_error *error) {
+int lh_take_file(lua_State *L, const char *path, const lh_take_options *options, lh_taken *taken,
+                 lh_error *error) {
   lh_taken ignored;
   taking *t = lh_alloc_pages(sizeof *t);
   if (!t) return lh_fail_memory(error, "taking a snapshot");
@@ -97,4 +97,8 @@ int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *opti
   lh_release_cancel(before);
   lh_free_pages(t, sizeof *t);
   return rc;
+}
+
+int lh_take_snapshot(lua_State *L, const char *path, uint64_t string_bytes, lh_error *error) {
+  return lh_take_file(L, path, &(lh_take_options){string_bytes}, NULL, error);
 }

@@ -58,13 +58,13 @@ static void forget_jobs_of_parent(lh_watcher *w) {
 }
 
 void lh_watch_reap(lh_watcher *w) {
-  lh_taken taken;
   lh_error error;
   if (w->forked) forget_jobs_of_parent(w);
   for (size_t i = 0; i < LH_MOST_JOBS; i++) {
     if (!w->jobs[i]) continue;
-    int rc = lh_job_wait(w->jobs[i], 0, &taken, &error);
+    int rc = lh_job_wait(w->jobs[i], 0, &error);
     if (rc == LH_EBUSY) continue;
+    lh_taken taken = lh_job_taken(w->jobs[i]);
     if (!lh_job_was_reported(w->jobs[i]))
       report_file(w, lh_job_path(w->jobs[i]), rc == LH_OK ? &taken : NULL,
                   rc == LH_OK ? NULL : &error);
@@ -159,7 +159,7 @@ static void take_watched(lh_watcher *w, lua_State *L, bool background, bool or_d
       return;
     }
   }
-  int rc = lh_take_snapshot(L, w->path, &w->take, &taken, &error);
+  int rc = lh_take_file(L, w->path, &w->take, &taken, &error);
   report_file(w, w->path, rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
 }
 

@@ -10,7 +10,7 @@
 #define LUAHEAP_WRITER_H
 
 #include "format.h"
-#include "luaheap_take.h"
+#include "rooms/take.h"
 
 enum { LH_OUT_ITEM = 64 };
 

@@ -4,7 +4,7 @@
 #ifndef LUAHEAP_USAGE_ANSWERS_H
 #define LUAHEAP_USAGE_ANSWERS_H
 
-#include "luaheap_usage.h"
+#include "rooms/usage.h"
 
 /* Half of the mean heap. An object that was freed at a smaller age was dead at its first
 ** collection. */

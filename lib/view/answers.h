@@ -7,7 +7,7 @@
 #ifndef LUAHEAP_VIEW_ANSWERS_H
 #define LUAHEAP_VIEW_ANSWERS_H
 
-#include "luaheap_graph.h"
+#include "rooms/graph.h"
 
 /* ==== ages.c: the timeline ======================================================== */
 

@@ -1,5 +1,5 @@
 /*
-** columns.c - Writes the meanings of columns (luaheap_report.h) into manuals and annotations.
+** columns.c - Writes the meanings of columns (rooms/report.h) into manuals and annotations.
 **
 **     columns FILE   prints FILE. After a line such as `.\" >>> modules` of a manual page, or
 **                    `-- >>> modules sites` of annotations, it adds the columns of these answers.
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "luaheap_report.h"
+#include "rooms/report.h"
 
 static void *must(void *result) {
   if (result == NULL) {

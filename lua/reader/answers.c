@@ -1,5 +1,5 @@
 /*
-** answers.c - the library's answers as Lua tables (luaheap_report.h): a list of rows, with other
+** answers.c - the library's answers as Lua tables (rooms/report.h): a list of rows, with other
 ** columns as fields, and the text of the command, which tostring returns. Answers about one
 ** snapshot, several, and profiles.
 */

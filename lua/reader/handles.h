@@ -17,8 +17,8 @@
 #ifndef LUAHEAP_HANDLES_H
 #define LUAHEAP_HANDLES_H
 
-#include "luaheap.h"
 #include "options.h"
+#include "rooms/all.h"
 
 /* ==== Snapshots: reader.c ============================================================ */
 

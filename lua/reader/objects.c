@@ -1,6 +1,6 @@
 /*
 ** objects.c - Objects: fields, allocation sites, values.
-** An object takes 80 bytes in Lua; its fields are decoded on demand (luaheap_report.h, part 6).
+** An object takes 80 bytes in Lua; its fields are decoded on demand (rooms/report.h, part 6).
 */
 #include "handles.h"
 

@@ -13,9 +13,9 @@
 
 #include "analyses/answers.h"
 #include "base.h"
-#include "luaheap.h"
 #include "name/allocated.h"
 #include "random_heap.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 enum { STACKS = 6 };

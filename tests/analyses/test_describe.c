@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "analyses/answers.h"
-#include "luaheap.h"
 #include "name/names.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 /* Objects of three classes, nested in each other at random, with fields that some have, a weak

@@ -19,8 +19,8 @@
 #include "analyses/answers.h"
 #include "graph/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
 #include "name/names.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 /* Collections that are filled in two steps, or in one of them, by keys of several sorts; objects in

@@ -18,7 +18,7 @@
 
 #include "analyses/answers.h"
 #include "base.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 /* ==== random heaps ================================================================== */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 static double now(void) {
   struct timespec at;

@@ -1,5 +1,5 @@
 /*
-** stand_in.c - luaheap_outside.h without a process, for what heapattach says of things that cannot
+** stand_in.c - rooms/outside.h without a process, for what heapattach says of things that cannot
 ** be had at will: a filter on system calls, a heap that is never still, a process that ends. What
 ** there is, and what becomes of it, is in the file that $STAND_IN names, a word and its value a
 ** line:
@@ -21,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "luaheap.h"
-#include "luaheap_outside.h"
+#include "rooms/all.h"
+#include "rooms/outside.h"
 
 enum { MOST_STATES = 20 };
 

@@ -131,13 +131,14 @@ static void ask_rankings(lh_snapshot *s) {
     lh_top_query query = {.sort = (lh_sort)(i % 3), .limit = 10, .garbage = i > 2};
     lh_class_row *rows;
     lh_id *ids;
-    size_t n;
+    size_t n, n_left_out;
+    uint64_t total;
     if (lh_top_classes(s, &query, &rows, &n, NULL) == LH_OK) {
       for (size_t k = 0; k < n; k++)
         claim(rows[k].retained_bytes <= lh_retained_bytes(s, LH_ROOT) && rows[k].objects > 0);
       lh_free(rows);
     }
-    if (lh_top_objects(s, &query, &ids, &n, NULL) != LH_OK) continue;
+    if (lh_rank_objects(s, &query, i % 2, &ids, &n, &n_left_out, &total, NULL) != LH_OK) continue;
     for (size_t k = 0; k < n; k++) {
       if (!is_asked[ids[k]]) ask_object(s, ids[k]);
       is_asked[ids[k]] = true;

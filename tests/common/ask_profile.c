@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ask.h"
-#include "luaheap_usage.h"
+#include "rooms/usage.h"
 #include "usage/answers.h"
 
 static bool is_type(uint8_t type) {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens the bytes as a profile, replays it and counts it in all ways. What luaheap_profile.h says
+/* Opens the bytes as a profile, replays it and counts it in all ways. What rooms/profile.h says
 ** of the answers is checked. */
 void ask_profile(const uint8_t *data, size_t size);
 

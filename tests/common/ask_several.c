@@ -10,9 +10,9 @@
 #include "compare/answers.h"
 #include "forged_file.h"
 #include "graph/answers.h"
-#include "luaheap.h"
-#include "luaheap_report.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
+#include "rooms/report.h"
 
 enum { MOST_TEXTS = 12 };
 

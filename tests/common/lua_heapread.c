@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "forged_file.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 static lh_snapshot *open_snapshot(lua_State *L) {
   lh_snapshot *snapshot;

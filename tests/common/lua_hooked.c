@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "forged_file.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 static struct {
   int every;

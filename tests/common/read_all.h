@@ -5,7 +5,7 @@
 #ifndef LUAHEAP_READ_ALL_H
 #define LUAHEAP_READ_ALL_H
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 /* Returns a sum over everything, so that no read is left out. */
 uint64_t read_all(const lh_snapshot *snapshot);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "folder.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 static int set_up(void **state, const char *program) {
   lua_State *L = luaL_newstate();
@@ -92,11 +92,10 @@ size_t scene_count_descriptors(void) {
 
 int scene_take(lua_State *L, const char *path, bool background, lh_error *error) {
   lh_job *job;
-  lh_taken taken;
-  if (!background) return lh_take_snapshot(L, path, NULL, &taken, error);
-  int rc = lh_start_snapshot(L, path, NULL, &job, error);
+  if (!background) return lh_take_snapshot(L, path, LH_DEFAULT_STRING_BYTES, error);
+  int rc = lh_start_snapshot(L, path, LH_DEFAULT_STRING_BYTES, &job, error);
   if (rc < 0) return rc;
-  rc = lh_job_wait(job, -1, &taken, error);
+  rc = lh_job_wait(job, -1, error);
   lh_job_free(job);
   return rc;
 }

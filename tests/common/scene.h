@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 /* Fixtures for cmocka: *state is an attached lua_State, with a heap of 1.6 MB whose file is two
 ** blocks and a footer; scene_big has 100,000 objects, which take some time. */

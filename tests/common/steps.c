@@ -2,7 +2,7 @@
 ** steps.c - see steps.h. What fails here fails the test.
 */
 #include "steps.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,8 +6,8 @@
 #define LUAHEAP_STEPS_H
 
 #include "forged_file.h"
-#include "luaheap.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
 
 enum { MOST_STEPS = 8 };
 

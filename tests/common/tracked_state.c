@@ -12,7 +12,7 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 /* ==== A state that is tracked ======================================================= */
 

@@ -12,7 +12,7 @@
 #include <lua.h>
 #include <stdatomic.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 
 typedef struct host {
   lua_State *L;

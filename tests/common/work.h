@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "luaheap_report.h"
+#include "rooms/report.h"
 
 extern uint64_t work_done;
 

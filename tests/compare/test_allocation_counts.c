@@ -16,7 +16,7 @@
 #include "base.h"
 #include "compare/answers.h"
 #include "forged_file.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "sites.h"
 
 enum { ITEMS = 20, AT_LIST = 0x2000, AT_ITEMS = 0x10000, AT_MARKS = 0x1000 };

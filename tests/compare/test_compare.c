@@ -13,7 +13,7 @@
 
 #include "compare/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 /* ==== Fingerprints =================================================================== */

@@ -14,7 +14,7 @@
 
 #include "compare/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 /* A leak by objects, a leak by entries, a cache whose values go, and what does not change. */

@@ -412,7 +412,7 @@ static bool right_slowdown(const uint64_t *v, size_t n, bool by_thirds) {
   return (most >= 3 * last || falls) && missing > 0 && missing * missing > 4 * most * steps * WHOLE;
 }
 
-/* From the words of luaheap_compare.h, in another way: with sums of what rises and falls. */
+/* From the words of rooms/compare.h, in another way: with sums of what rises and falls. */
 static lh_verdict right_verdict(const uint64_t *v, size_t n) {
   double up = 0, down = 0, late_up = 0, late_down = 0;
   bool steady = n > 2;

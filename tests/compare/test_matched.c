@@ -19,7 +19,7 @@
 #include "compare/answers.h"
 #include "compare/compare.h"
 #include "forged_file.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 /* Each returns a function that does k of what the program does. */
 typedef struct workload {

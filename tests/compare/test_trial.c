@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 /* Each run leaves a Kept and what it refers to, and two numbers. */

@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 /* ==== Ways =========================================================================== */

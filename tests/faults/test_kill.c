@@ -27,7 +27,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 #ifdef __SANITIZE_ADDRESS__ /* a fork takes ten times as long there */
@@ -144,12 +144,11 @@ static void a_killed_program_damages_nothing(void **state) {
 /* Kills the child after a time, and says whether that came before its end. */
 static bool kill_child(lua_State *L, uint64_t after_ns) {
   lh_job *job;
-  lh_taken taken;
   lh_error error = {0};
-  assert_int_equal(lh_start_snapshot(L, "a", NULL, &job, NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(L, "a", LH_DEFAULT_STRING_BYTES, &job, NULL), LH_OK);
   sleep_ns(after_ns);
   assert_int_equal(kill((pid_t)lh_job_process(job), SIGKILL), 0); /* it is not reaped yet */
-  int rc = lh_job_wait(job, -1, &taken, &error);
+  int rc = lh_job_wait(job, -1, &error);
   assert_true(lh_job_done(job));
   lh_job_free(job);
   if (rc == LH_OK) return false;

@@ -18,7 +18,7 @@
 
 #include "any_lua.h"
 #include "base.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "sample.h"
 
 int luaopen_heap_reader(lua_State *L);
@@ -74,7 +74,8 @@ static int take_snapshot(lua_State *L) {
   char *file = files[luaL_checkinteger(L, 1) - 1];
   strcpy(file, "/tmp/heap.XXXXXX");
   close(mkstemp(file));
-  if (lh_take_snapshot(L, file, NULL, NULL, &error) != LH_OK) return luaL_error(L, error.message);
+  if (lh_take_snapshot(L, file, LH_DEFAULT_STRING_BYTES, &error) != LH_OK)
+    return luaL_error(L, error.message);
   return 0;
 }
 

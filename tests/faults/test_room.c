@@ -21,8 +21,8 @@
 
 #include "faults.h"
 #include "file.h"
-#include "luaheap.h"
-#include "luaheap_take.h"
+#include "rooms/all.h"
+#include "rooms/take.h"
 #include "scene.h"
 #include "take/walk.h"
 #include "take/writer.h"

@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 enum { VICTIM = 65533, OTHER = 65534 };

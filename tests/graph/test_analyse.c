@@ -18,7 +18,7 @@
 
 #include "forged_file.h"
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 /* ==== heaps ========================================================================= */
 
@@ -363,6 +363,13 @@ static void top_classes_are_exact(void **state) {
   drop(&h);
 }
 
+static int top_objects(lh_snapshot *s, const lh_top_query *query, lh_id **ids, size_t *n,
+                       lh_error *error) {
+  size_t n_left_out;
+  uint64_t total;
+  return lh_rank_objects(s, query, true, ids, n, &n_left_out, &total, error);
+}
+
 static void top_objects_are_sorted(void **state) {
   (void)state;
   heap h = analysed(
@@ -372,7 +379,7 @@ static void top_objects_are_sorted(void **state) {
   lh_id *ids, *best;
   size_t n_ids, n_best;
   lh_top_query query = {.type_mask = 1u << LH_TYPE_TABLE};
-  assert_int_equal(lh_top_objects(s, &query, &ids, &n_ids, NULL), LH_OK);
+  assert_int_equal(top_objects(s, &query, &ids, &n_ids, NULL), LH_OK);
   assert_true(n_ids > 100);
   for (size_t i = 0; i < n_ids; i++) {
     assert_int_equal(lh_type_of(s, ids[i]), LH_TYPE_TABLE);
@@ -383,14 +390,14 @@ static void top_objects_are_sorted(void **state) {
                 (before == bytes && lh_address_of(s, ids[i - 1]) < lh_address_of(s, ids[i])));
   }
   for (query.limit = 1; query.limit < 60; query.limit += 7) {
-    assert_int_equal(lh_top_objects(s, &query, &best, &n_best, NULL), LH_OK);
+    assert_int_equal(top_objects(s, &query, &best, &n_best, NULL), LH_OK);
     assert_int_equal(n_best, query.limit);
     assert_memory_equal(best, ids, n_best * sizeof *best);
     lh_free(best);
   }
   lh_free(ids);
   query = (lh_top_query){.garbage = true, .type_mask = 1u << LH_TYPE_TABLE};
-  assert_int_equal(lh_top_objects(s, &query, &ids, &n_ids, NULL), LH_OK);
+  assert_int_equal(top_objects(s, &query, &ids, &n_ids, NULL), LH_OK);
   assert_true(n_ids >= 99);
   for (size_t i = 0; i < n_ids; i++) assert_false(lh_is_reachable(s, ids[i]));
   lh_free(ids);
@@ -436,7 +443,7 @@ static void each_allocation_of_a_graph_fails(void **state) {
   FAIL_EACH(lh_referrers(s, target, &edges, &n, &error));
   lh_free(edges);
   FAIL_EACH(lh_retained_together(s, &target, 1, &bytes, NULL, &error));
-  FAIL_EACH(lh_top_objects(s, &query, &ids, &n, &error));
+  FAIL_EACH(top_objects(s, &query, &ids, &n, &error));
   lh_free(ids);
   assert_int_equal(lh_classify(s, NULL), LH_OK);
   FAIL_EACH(lh_top_classes(s, &query, &rows, &n, &error));
@@ -457,7 +464,7 @@ static void no_graph_before_its_time(void **state) {
   lh_top_query query = {0};
   assert_int_equal(lh_shortest_path(h.snapshot, 1, &path, &error), LH_EARGUMENT);
   assert_int_equal(lh_referrers(h.snapshot, 1, &edges, &n, &error), LH_EARGUMENT);
-  assert_int_equal(lh_top_objects(h.snapshot, &query, &ids, &n, &error), LH_EARGUMENT);
+  assert_int_equal(top_objects(h.snapshot, &query, &ids, &n, &error), LH_EARGUMENT);
   assert_int_equal(lh_retained_together(h.snapshot, &id, 1, &bytes, NULL, &error), LH_EARGUMENT);
   assert_int_equal(lh_analyse(h.snapshot, &error), LH_OK);
   assert_int_equal(lh_top_classes(h.snapshot, &query, &rows, &n, &error), LH_EARGUMENT);

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
 #include "random_heap.h"
+#include "rooms/all.h"
 
 enum { HEAPS = 400, MOST_EDGES = 4096 };
 

@@ -19,7 +19,7 @@
 
 #include "forged_file.h"
 #include "graph/graph.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 static const char program[] =
     "local weak = {__mode = 'k'}\n"

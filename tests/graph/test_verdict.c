@@ -12,8 +12,8 @@
 
 #include "graph/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
 #include "name/names.h"
+#include "rooms/all.h"
 #include "steps.h"
 
 enum { MARKS = 6 };

@@ -12,7 +12,7 @@
 
 #include "ask.h"
 #include "families.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 enum { BYTES = 10000 };
 

@@ -15,8 +15,8 @@
 #include "ask.h"
 #include "compare/answers.h"
 #include "forged_file.h"
-#include "luaheap.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
 #include "soak.h"
 
 enum { MOST_TIMES = 48 };

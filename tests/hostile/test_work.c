@@ -17,7 +17,7 @@
 #include "compare/answers.h"
 #include "families.h"
 #include "graph/answers.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "view/answers.h"
 #include "work.h"
 
@@ -59,8 +59,10 @@ static void ask_classes(run *r) {
 static void ask_objects(run *r) {
   lh_top_query query = {.sort = LH_SORT_RETAINED};
   lh_id *ids;
-  size_t n;
-  assert_int_equal(lh_top_objects(r->at[2], &query, &ids, &n, NULL), LH_OK);
+  size_t n, n_left_out;
+  uint64_t total;
+  assert_int_equal(lh_rank_objects(r->at[2], &query, true, &ids, &n, &n_left_out, &total, NULL),
+                   LH_OK);
   lh_free(ids);
 }
 

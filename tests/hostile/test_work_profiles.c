@@ -13,7 +13,7 @@
 
 #include "ask_profile.h"
 #include "families_profiles.h"
-#include "luaheap_usage.h"
+#include "rooms/usage.h"
 #include "usage/answers.h"
 #include "work.h"
 

@@ -14,7 +14,7 @@
 
 #include "compare/answers.h"
 #include "forged_file.h"
-#include "luaheap_compare.h"
+#include "rooms/compare.h"
 
 enum { FUNCTIONS = 4 };
 enum { AT_MARK = 0x100, AT_FINOBJ_MARK = 0x200, AT_TABLE = 0x1000 };

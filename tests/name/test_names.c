@@ -11,8 +11,8 @@
 
 #include "compare/answers.h"
 #include "graph/graph.h"
-#include "luaheap.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
 #include "sample.h"
 
 /* Are all bytes printable, and is it one line? */

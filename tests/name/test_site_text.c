@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
 #include "name/text.h"
+#include "rooms/all.h"
 #include "sites.h"
 
 /* A table as a file has it: three frames, a host's own code, and a C function. Freed by the

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
 #include "name/map.h"
 #include "name/text.h"
 #include "read/decode.h"
+#include "rooms/all.h"
 
 static void expect_escaped(const char *bytes, size_t n, bool quoted, const char *expected) {
   lh_text text = {0};

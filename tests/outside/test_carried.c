@@ -16,8 +16,8 @@
 
 #include "compare/answers.h"
 #include "folder.h"
-#include "luaheap_compare.h"
 #include "own_mirror.h"
+#include "rooms/compare.h"
 
 enum { A, B, C, N };
 
@@ -64,7 +64,7 @@ static lh_snapshot *from_outside(lua_State *L, const char *path, const lh_snapsh
 
 static lh_snapshot *from_inside(lua_State *L, const char *path) {
   lh_error error = {0};
-  if (lh_take_snapshot(L, path, NULL, NULL, &error) < 0) fail_msg("%s", error.message);
+  if (lh_take_snapshot(L, path, LH_DEFAULT_STRING_BYTES, &error) < 0) fail_msg("%s", error.message);
   return opened(path);
 }
 

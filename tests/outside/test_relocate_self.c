@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap_outside.h"
+#include "rooms/outside.h"
 
 extern char **environ;
 

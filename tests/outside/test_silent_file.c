@@ -26,9 +26,9 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "luaheap_profile.h"
 #include "outside/outside.h"
 #include "profile/format.h"
+#include "rooms/profile.h"
 
 /* ==== The server ==================================================================== */
 

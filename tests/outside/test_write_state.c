@@ -107,7 +107,7 @@ static void test_attached(void **unused) {
   lua_State *L = own_new_heap();
   lh_mirrored m = in_call();
   assert_int_equal(lh_attach(L, NULL), LH_OK);
-  assert_int_equal(lh_take_snapshot(L, "a", NULL, NULL, NULL), LH_OK);
+  assert_int_equal(lh_take_snapshot(L, "a", LH_DEFAULT_STRING_BYTES, NULL), LH_OK);
   assert_int_equal(lh_open(&a, "a", NULL), LH_OK);
   b = snapshot_from(L, &m, "b");
   uint32_t n = compare_objects(a, b, 0);
@@ -130,7 +130,7 @@ static void test_not_attached(void **unused) {
   lh_mirrored m = in_call();
   a = snapshot_from(L, &m, "a");
   assert_int_equal(lh_attach(L, NULL), LH_OK);
-  assert_int_equal(lh_take_snapshot(L, "b", NULL, NULL, NULL), LH_OK);
+  assert_int_equal(lh_take_snapshot(L, "b", LH_DEFAULT_STRING_BYTES, NULL), LH_OK);
   assert_int_equal(lh_open(&b, "b", NULL), LH_OK);
   uint64_t registry = (uintptr_t)lua_topointer(L, LUA_REGISTRYINDEX);
   assert_true(compare_objects(a, b, registry) > 4000);
@@ -216,7 +216,7 @@ static void test_after_inside(void **unused) {
   lua_State *L = own_new_heap();
   assert_int_equal(lh_attach(L, NULL), LH_OK);
   assert_int_equal(lh_mark(L, "first", 5, NULL), LH_OK);
-  assert_int_equal(lh_take_snapshot(L, "a", NULL, NULL, NULL), LH_OK);
+  assert_int_equal(lh_take_snapshot(L, "a", LH_DEFAULT_STRING_BYTES, NULL), LH_OK);
   assert_int_equal(lh_open(&a, "a", NULL), LH_OK);
   assert_int_equal(luaL_dostring(L, more), LUA_OK);
   lh_snapshot *b = snapshot_after(L, a, "b");

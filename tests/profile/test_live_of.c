@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include "base.h"
-#include "luaheap_profile.h"
 #include "profile/format.h"
+#include "rooms/profile.h"
 
 /* ==== The process =================================================================== */
 

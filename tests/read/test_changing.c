@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 typedef struct content {
@@ -89,7 +89,7 @@ static void is_whole_or_an_error(void **state) {
   int n = 0, whole = 0, status;
   for (int i = 0; i < 2; i++) {
     const char *path = i ? "b" : "a";
-    assert_int_equal(lh_take_snapshot(*state, path, NULL, &taken[i], NULL), LH_OK);
+    assert_int_equal(lh_take_file(*state, path, NULL, &taken[i], NULL), LH_OK);
     contents[i] = read_content(path);
   }
   const uint64_t objects[2] = {taken[0].objects, taken[1].objects};
@@ -108,7 +108,7 @@ static void is_what_it_was_when_it_was_opened(void **state) {
   lh_snapshot *s;
   lh_taken taken;
   uint64_t edges;
-  assert_int_equal(lh_take_snapshot(*state, "a", NULL, &taken, NULL), LH_OK);
+  assert_int_equal(lh_take_file(*state, "a", NULL, &taken, NULL), LH_OK);
   content c = read_content("a");
   for (int change = 0; change < 3; change++) {
     assert_int_equal(lh_open(&s, "a", &error), LH_OK);
@@ -124,7 +124,7 @@ static void is_what_it_was_when_it_was_opened(void **state) {
     assert_int_equal(lh_snapshot_info(s)->objects, taken.objects);
     lh_close(s);
     (void)close(fd);
-    assert_int_equal(lh_take_snapshot(*state, "a", NULL, &taken, NULL), LH_OK);
+    assert_int_equal(lh_take_file(*state, "a", NULL, &taken, NULL), LH_OK);
   }
   free(c.bytes);
 }

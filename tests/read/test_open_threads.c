@@ -132,9 +132,8 @@ static void write_file(const uint8_t *data, size_t size) {
 }
 
 static int open_by(unsigned threads, lh_snapshot **s, lh_error *error) {
-  const lh_open_options options = {sizeof options, threads};
   memset(error, 0, sizeof *error);
-  return lh_open_with(s, "a", &options, error);
+  return lh_open_in_threads(s, "a", threads, error);
 }
 
 #define expect_same(a, b, n) assert_memory_equal(a, b, (n) * sizeof *(a))
@@ -223,24 +222,15 @@ static void errors_are_equal(void **state) {
   assert_int_equal(unlink("a"), 0);
 }
 
-static void options_of_another_size_are_refused(void **state) {
-  const lh_open_options options = {sizeof options - 1, 1};
-  lh_snapshot *s;
-  lh_error error;
-  (void)state;
-  assert_int_equal(lh_open_with(&s, "a", &options, &error), LH_EARGUMENT);
-  assert_null(s);
-  assert_int_equal(lh_open_with(&s, "nowhere", NULL, &error), LH_EIO);
-}
-
 /* ==================================================================================== */
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(each_thing_is_done_once),
-                                     cmocka_unit_test(all_is_done_before_the_first_that_is_enough),
-                                     cmocka_unit_test(no_thread_of_ours_takes_a_signal),
-                                     cmocka_unit_test(snapshots_are_equal),
-                                     cmocka_unit_test(errors_are_equal),
-                                     cmocka_unit_test(options_of_another_size_are_refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(each_thing_is_done_once),
+      cmocka_unit_test(all_is_done_before_the_first_that_is_enough),
+      cmocka_unit_test(no_thread_of_ours_takes_a_signal),
+      cmocka_unit_test(snapshots_are_equal),
+      cmocka_unit_test(errors_are_equal),
+  };
   return folder_run(tests);
 }

@@ -19,7 +19,7 @@
 #include "base.h"
 #include "compare/answers.h"
 #include "forged_file.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 
 static const char program[] =
     "local bus = setmetatable({name = 'main', limit = 10}, {__name = 'Bus'})\n"

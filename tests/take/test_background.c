@@ -26,7 +26,7 @@
 #include <cmocka.h>
 
 #include "faults.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "scene.h"
 #include "watched.h"
 
@@ -51,15 +51,15 @@ static int tear_down(void **state) {
 static lh_job *start(lua_State *L, const char *path) {
   lh_job *job;
   lh_error error;
-  if (lh_start_snapshot(L, path, NULL, &job, &error) < 0) fail_msg("%s", error.message);
+  if (lh_start_snapshot(L, path, LH_DEFAULT_STRING_BYTES, &job, &error) < 0)
+    fail_msg("%s", error.message);
   return job;
 }
 
 /* Waits for the end, which is to be a good one. */
 static void finish(lh_job *job, const char *path) {
-  lh_taken taken;
   lh_error error;
-  if (lh_job_wait(job, -1, &taken, &error) < 0) fail_msg("%s", error.message);
+  if (lh_job_wait(job, -1, &error) < 0) fail_msg("%s", error.message);
   lh_job_free(job);
   assert_true(scene_is_whole(path));
 }
@@ -71,14 +71,13 @@ static bool has_children(void) {
 
 static void is_no_child_that_wait_sees(void **state) {
   lh_job *job;
-  lh_taken taken;
   struct sigaction action = {.sa_handler = count_signal}, before;
   n_signals = 0;
   assert_int_equal(sigaction(SIGCHLD, &action, &before), 0);
-  assert_int_equal(lh_start_snapshot(*state, "a", NULL, &job, NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &job, NULL), LH_OK);
   assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
   assert_int_equal(errno, ECHILD);
-  assert_int_equal(lh_job_wait(job, -1, &taken, NULL), LH_OK);
+  assert_int_equal(lh_job_wait(job, -1, NULL), LH_OK);
   assert_int_equal(wait(NULL), -1);
   assert_int_equal(errno, ECHILD);
   assert_int_equal(n_signals, 0);
@@ -90,13 +89,12 @@ static void is_no_child_that_wait_sees(void **state) {
 
 static void flushes_no_buffer_and_runs_no_exit_handler(void **state) {
   lh_job *job;
-  lh_taken taken;
   struct stat info;
   log_file = fopen("log", "w");
   assert_non_null(log_file);
   assert_int_equal(fputs("buffered", log_file) >= 0, 1);
-  assert_int_equal(lh_start_snapshot(*state, "a", NULL, &job, NULL), LH_OK);
-  assert_int_equal(lh_job_wait(job, -1, &taken, NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &job, NULL), LH_OK);
+  assert_int_equal(lh_job_wait(job, -1, NULL), LH_OK);
   lh_job_free(job);
   assert_int_equal(stat("log", &info), 0);
   assert_int_equal(info.st_size, 0);
@@ -107,51 +105,47 @@ static void flushes_no_buffer_and_runs_no_exit_handler(void **state) {
 /* The child has the host's handlers, but no signal reaches them. */
 static void is_not_disturbed_by_signals(void **state) {
   lh_job *job;
-  lh_taken taken;
-  assert_int_equal(lh_start_snapshot(*state, "a", NULL, &job, NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &job, NULL), LH_OK);
   (void)kill((pid_t)lh_job_process(job), SIGTERM);
   (void)kill((pid_t)lh_job_process(job), SIGINT);
-  assert_int_equal(lh_job_wait(job, -1, &taken, NULL), LH_OK);
+  assert_int_equal(lh_job_wait(job, -1, NULL), LH_OK);
   lh_job_free(job);
   assert_true(scene_is_whole("a"));
 }
 
 static void leaves_the_hosts_signal_mask(void **state) {
   lh_job *job;
-  lh_taken taken;
   sigset_t before, after;
   assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &before), 0);
-  assert_int_equal(lh_start_snapshot(*state, "a", NULL, &job, NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &job, NULL), LH_OK);
   assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &after), 0);
   for (int i = 1; i < 32; i++) assert_int_equal(sigismember(&before, i), sigismember(&after, i));
-  assert_int_equal(lh_job_wait(job, -1, &taken, NULL), LH_OK);
+  assert_int_equal(lh_job_wait(job, -1, NULL), LH_OK);
   lh_job_free(job);
 }
 
 static void writes_two_at_once(void **state) {
   lh_job *one, *two;
-  lh_taken taken[2];
-  assert_int_equal(lh_start_snapshot(*state, "a", NULL, &one, NULL), LH_OK);
-  assert_int_equal(lh_start_snapshot(*state, "b", NULL, &two, NULL), LH_OK);
-  assert_int_equal(lh_job_wait(two, -1, &taken[1], NULL), LH_OK);
-  assert_int_equal(lh_job_wait(one, -1, &taken[0], NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &one, NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(*state, "b", LH_DEFAULT_STRING_BYTES, &two, NULL), LH_OK);
+  assert_int_equal(lh_job_wait(two, -1, NULL), LH_OK);
+  assert_int_equal(lh_job_wait(one, -1, NULL), LH_OK);
+  assert_int_equal(lh_job_taken(two).objects, lh_job_taken(one).objects + 2); /* one more mark */
   lh_job_free(one);
   lh_job_free(two);
-  assert_int_equal(taken[1].objects, taken[0].objects + 2); /* one more mark */
   assert_true(scene_is_whole("a") && scene_is_whole("b"));
 }
 
 static void says_what_a_file_may_not_have(void **state) {
   lh_job *job;
-  lh_taken taken;
   lh_error error;
   struct rlimit old, small;
   assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
   small = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = old.rlim_max};
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-  assert_int_equal(lh_start_snapshot(*state, "a", NULL, &job, NULL), LH_OK);
+  assert_int_equal(lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &job, NULL), LH_OK);
   assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-  assert_int_equal(lh_job_wait(job, -1, &taken, &error), LH_EIO);
+  assert_int_equal(lh_job_wait(job, -1, &error), LH_EIO);
   assert_int_equal(error.os_errno, EFBIG);
   assert_ptr_equal(strstr(error.message, "cannot write 'a': the file needs 1."), error.message);
   assert_non_null(strstr(error.message, " MB and may have 1.0 MB (ulimit -f)"));
@@ -168,7 +162,7 @@ static int start_without_fork(lua_State *L, const char *folder) {
   (void)snprintf(path, sizeof path, "%s/a", folder);
   if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0)) return 1;
   if (setrlimit(RLIMIT_NPROC, &none) < 0) return 2;
-  if (lh_start_snapshot(L, path, NULL, &job, &error) != LH_EIO) return 3;
+  if (lh_start_snapshot(L, path, LH_DEFAULT_STRING_BYTES, &job, &error) != LH_EIO) return 3;
   return job == NULL && error.os_errno == EAGAIN ? 0 : 4;
 }
 
@@ -197,7 +191,7 @@ static void names_the_cause_where_fork_fails(void **state) {
     faults_clear();
     faults_plan(FAULT_SYSCALL, 1, 1, cases[i / 2].os_errno);
     scene_set_older(i % 2);
-    assert_int_equal(lh_start_snapshot(*state, "a", NULL, &job, &error), LH_EIO);
+    assert_int_equal(lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &job, &error), LH_EIO);
     assert_null(job);
     assert_string_equal(error.message, cases[i / 2].message);
     assert_true(scene_is_older(i % 2));
@@ -221,7 +215,6 @@ static void goes_on_where_children_are_ignored(void **state) {
 
 /* A host that waits for children of any kind: it gets ours, and we tell from what it has left. */
 static void survives_a_host_that_reaps_its_child(void **state) {
-  lh_taken taken;
   lh_error error;
   lh_job *job = start(*state, "a");
   assert_int_equal(waitpid(-1, NULL, __WALL), (pid_t)lh_job_process(job));
@@ -230,7 +223,7 @@ static void survives_a_host_that_reaps_its_child(void **state) {
   job = start(*state, "b");
   assert_int_equal(kill((pid_t)lh_job_process(job), SIGKILL), 0);
   assert_int_equal(waitpid(-1, NULL, __WALL), (pid_t)lh_job_process(job));
-  assert_int_equal(lh_job_wait(job, -1, &taken, &error), LH_EIO);
+  assert_int_equal(lh_job_wait(job, -1, &error), LH_EIO);
   assert_string_equal(error.message, "cannot write 'b': the process that wrote it was killed");
   lh_job_free(job);
   assert_int_equal(scene_count_strays(), 0);
@@ -246,9 +239,8 @@ static void survives_a_host_that_forks(void **state) {
     lh_job *job = start(*state, "a");
     pid_t pid = fork();
     if (pid == 0) {
-      lh_taken taken;
       (void)lh_job_done(job); /* removes nothing */
-      _exit(lh_job_wait(job, -1, &taken, NULL) == LH_OK ? 7 : 8);
+      _exit(lh_job_wait(job, -1, NULL) == LH_OK ? 7 : 8);
     }
     assert_int_equal(waitpid(-1, &status, 0), pid);
     assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 7);

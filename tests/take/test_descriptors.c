@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 static const char printed[] = "printed by the host\n";

@@ -21,8 +21,8 @@
 
 #include "any_lua.h"
 #include "folder.h"
-#include "luaheap.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
 
 /* ==== The host ====================================================================== */
 
@@ -271,7 +271,7 @@ static void asks_for_attaching_first(void **state) {
   code_is_refused(lh_mark(L, "x", 1, &error), &error, LH_EARGUMENT, "lh_attach was not called");
   code_is_refused(lh_stream_snapshot(L, "x", write_sink, &s, NULL, &taken, &error), &error,
                   LH_EARGUMENT, "lh_attach was not called");
-  code_is_refused(lh_take_snapshot(L, "not-made", NULL, &taken, &error), &error, LH_EARGUMENT,
+  code_is_refused(lh_take_file(L, "not-made", NULL, &taken, &error), &error, LH_EARGUMENT,
                   "lh_attach was not called");
   code_is_refused(lh_sizeof(L, 1, &bytes, &error), &error, LH_EARGUMENT,
                   "lh_attach was not called");
@@ -327,7 +327,7 @@ static void survives_its_own_lack_of_memory(void **state) {
   attach(L);
   for (uint64_t n = 1;; n++) {
     lh_test_fail_allocation(n);
-    int rc = lh_take_snapshot(L, "embed-memory", NULL, NULL, &error);
+    int rc = lh_take_snapshot(L, "embed-memory", LH_DEFAULT_STRING_BYTES, &error);
     lh_test_fail_allocation(0);
     assert_int_equal(lua_gettop(L), 0);
     if (rc == LH_OK) {

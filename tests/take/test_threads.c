@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "folder.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "scene.h"
 
 enum { N_THREADS = 2, ROUNDS = 20 };

@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "any_lua.h"
-#include "luaheap.h"
 #include "read/snapshot.h"
+#include "rooms/all.h"
 
 /* ==== A snapshot in memory =========================================================== */
 

@@ -182,7 +182,7 @@ static void names_the_thread_that_runs(void **state) {
 static uint32_t count_shown(lua_State *L) {
   lh_snapshot *snapshot;
   uint32_t n = 0;
-  assert_int_equal(lh_take_snapshot(L, "own", NULL, NULL, NULL), LH_OK);
+  assert_int_equal(lh_take_snapshot(L, "own", LH_DEFAULT_STRING_BYTES, NULL), LH_OK);
   assert_int_equal(lh_open(&snapshot, "own", NULL), LH_OK);
   for (lh_id id = 1; id <= lh_object_count(snapshot); id++) {
     lh_type type = lh_type_of(snapshot, id);

@@ -403,7 +403,7 @@ static void takes_by_time(void **state) {
            "local t repeat t = {t} if #t > 0 and math.random(100) == 1 then t = nil end\n"
            "until written() == 3");
   lh_snapshot *snapshot;
-  assert_int_equal(lh_take_snapshot(h.L, "marks", NULL, NULL, NULL), LH_OK);
+  assert_int_equal(lh_take_snapshot(h.L, "marks", LH_DEFAULT_STRING_BYTES, NULL), LH_OK);
   assert_int_equal(lh_open(&snapshot, "marks", NULL), LH_OK);
   assert_true(lh_mark_count(snapshot) > 4);
   bool is_periodic = false;

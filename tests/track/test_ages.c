@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "any_lua.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "track/allocate.h"
 #include "track/pool.h"
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "any_lua.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "track/recorder.h"
 
 static size_t n_blocks;

@@ -12,8 +12,8 @@
 #include <lauxlib.h>
 #include <lualib.h>
 
-#include "luaheap.h"
-#include "luaheap_take.h"
+#include "rooms/all.h"
+#include "rooms/take.h"
 #include "track/calls.h"
 
 /* ==== A program whose calls are counted ============================================= */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <lauxlib.h>
 
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "tracked_state.h"
 
 /* ==== A walk of the whole stack ===================================================== */

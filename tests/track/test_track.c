@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "any_lua.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "sites.h"
 #include "track/allocate.h"
 #include "track/pool.h"

@@ -20,7 +20,7 @@
 
 #include "any_lua.h"
 #include "folder.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "track/stacks.h"
 
 static const char work[] =

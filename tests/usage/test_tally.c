@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base.h"
-#include "luaheap_usage.h"
+#include "rooms/usage.h"
 #include "usage/answers.h"
 
 /* ==== Profiles ====================================================================== */

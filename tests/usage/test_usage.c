@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "forged_profile.h"
-#include "luaheap.h"
 #include "name/text.h"
+#include "rooms/all.h"
 #include "usage/answers.h"
 #include "usage/usage.h"
 

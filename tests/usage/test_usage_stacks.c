@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "forged_profile.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "usage/answers.h"
 
 static unsigned long seed, only_seed;

@@ -18,7 +18,7 @@
 
 #include "base.h"
 #include "forged_file.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "view/answers.h"
 
 static const char program[] =

@@ -165,8 +165,9 @@ static void tables_are_about_the_interval(void **state) {
   }
   assert_true(n > 3 && sum == all.objects);
   lh_free(rows);
-  assert_int_equal(lh_top_objects(s, &query, &ids, &n, NULL), LH_OK);
-  assert_int_equal(n, all.objects);
+  query.type_mask = UINT32_MAX;
+  assert_int_equal(lh_rank_objects(s, &query, true, &ids, &n, &n_left_out, &total, NULL), LH_OK);
+  assert_true(n == all.objects && n == total);
   for (size_t i = 0; i < n; i++) assert_true(lh_in_interval(s, interval, ids[i]));
   lh_free(ids);
   query.type_mask = 1u << LH_TYPE_TABLE;

@@ -21,8 +21,8 @@
 #include <cmocka.h>
 
 #include "graph/graph.h"
-#include "luaheap.h"
 #include "random_heap.h"
+#include "rooms/all.h"
 #include "view/answers.h"
 #include "view/tree.h"
 

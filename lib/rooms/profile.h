@@ -1,17 +1,15 @@
 /*
-** luaheap_profile.h - profiles: what a tracked program allocated and freed, in order.
+** profile.h - profiles: what a tracked program allocated and freed, in order.
 **
 **     heap.track{file = "run.prof"}  -->  lh_profile_open, lh_profile_replay, lh_profile_close
 **
 ** A profile has every event. An `aggregate` has only counts, which the program adds up while it
 ** runs, so it stays small. A file that was cut, as by a kill, is read up to the cut.
 */
-#ifndef LUAHEAP_PROFILE_H
-#define LUAHEAP_PROFILE_H
+#ifndef LUAHEAP_ROOMS_PROFILE_H
+#define LUAHEAP_ROOMS_PROFILE_H
 
-#include "luaheap_read.h"
-
-LH_API_BEGIN
+#include "rooms/read.h"
 
 typedef struct lh_profile lh_profile;
 
@@ -129,7 +127,5 @@ int lh_tracked_look(lh_tracked *tracked, lh_profile **out, lh_error *error);
 /* Pauses or continues the process. LH_ENOTFOUND: it has ended. LH_EIO: the system cannot signal a
 ** process safely, without the risk that another one now has its number. */
 int lh_tracked_pause(lh_tracked *tracked, bool wait, lh_error *error);
-
-LH_API_END
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** luaheap_outside.h - snapshots from outside: of another running process, or of a core file.
+** outside.h - snapshots from outside: of another running process, or of a core file.
 **
 ** The target need not know luaheap. Its memory is mirrored at the same addresses in this process,
 ** and read there as inside of a program (parts: lib/outside/outside.h). A process is stopped as
@@ -13,13 +13,11 @@
 **
 ** A process may have one target at a time, and no other threads meanwhile.
 */
-#ifndef LUAHEAP_PUBLIC_OUTSIDE_H
-#define LUAHEAP_PUBLIC_OUTSIDE_H
+#ifndef LUAHEAP_ROOMS_OUTSIDE_H
+#define LUAHEAP_ROOMS_OUTSIDE_H
 
-#include "luaheap_read.h"
-#include "luaheap_take.h"
-
-LH_API_BEGIN
+#include "rooms/read.h"
+#include "rooms/take.h"
 
 /* ==== 1. Targets ==================================================================== */
 
@@ -180,7 +178,5 @@ typedef struct lh_outside_result {
 ** `options` and `result` may be NULL. */
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
                     const lh_outside_options *options, lh_outside_result *result, lh_error *error);
-
-LH_API_END
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** luaheap_report.h - answers to questions, as data and as text.
+** report.h - answers to questions, as data and as text.
 **
 ** A question, such as "modules", fills a struct: the answer. A table of columns describes the
 ** fields of the struct and of its rows: key, unit and meaning. All outputs (JSON, Lua, text) read
@@ -13,15 +13,13 @@
 **       lh_cell_of(&report, c, report.answer, &cell) ...
 **     lh_report_free(&report);
 */
-#ifndef LUAHEAP_REPORT_H
-#define LUAHEAP_REPORT_H
+#ifndef LUAHEAP_ROOMS_REPORT_H
+#define LUAHEAP_ROOMS_REPORT_H
 
 #include <stdio.h>
 
-#include "luaheap_compare.h"
-#include "luaheap_usage.h"
-
-LH_API_BEGIN
+#include "rooms/compare.h"
+#include "rooms/usage.h"
 
 /* ==== 1. Objects as people call them ================================================ */
 
@@ -440,14 +438,6 @@ int lh_set_argument(lh_request *request, const char *question, const char *key, 
 /* The values that a request has before lh_set_argument. */
 lh_request lh_usual_request(const char *question);
 
-/* Asks the last of n snapshots a question by name, compared with the others if the question
-** compares, and returns the answer as a JSON object: the keys of the table in the man page of the
-** question's command. `arguments` are pairs of key and value, then NULL. Analyses and classifies
-** what it needs. *json is for lh_free. LH_EARGUMENT: no such question or argument, or the question
-** is about a profile. */
-int lh_answer_json(lh_snapshot *const *snapshots, size_t n, const char *question,
-                   const char *const *arguments, char **json, lh_error *error);
-
 /* ==== 6. Facts ======================================================================
 **
 ** Facts are columns of the objects, references and other parts of a snapshot; the caller fills the
@@ -503,7 +493,5 @@ extern const lh_table *const lh_facts[]; /* in the order of the man page; ends w
 
 /* Decodes the object fact_row->id as far as `column` needs. False: the object lacks this fact. */
 bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_fact_row *fact_row);
-
-LH_API_END
 
 #endif

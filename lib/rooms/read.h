@@ -1,82 +1,33 @@
 /*
-** luaheap_read.h - opens a snapshot and reads its objects and edges, on any machine, without Lua.
+** read.h - opens a snapshot and reads its objects and edges, on any machine, without Lua.
 ** Also prints numbers for people.
 */
-#ifndef LUAHEAP_PUBLIC_READ_H
-#define LUAHEAP_PUBLIC_READ_H
+#ifndef LUAHEAP_ROOMS_READ_H
+#define LUAHEAP_ROOMS_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* For the declarations of each public header: C linkage, and exported by the shared library. */
-#ifdef __cplusplus
-#define LH_API_BEGIN \
-  extern "C" {       \
-  _Pragma("GCC visibility push(default)")
-#define LH_API_END              \
-  _Pragma("GCC visibility pop") \
-  }
-#else
-#define LH_API_BEGIN _Pragma("GCC visibility push(default)")
-#define LH_API_END _Pragma("GCC visibility pop")
-#endif
+#include "luaheap.h"
 
-LH_API_BEGIN
+/* ==== 1. Errors ===================================================================== */
 
-/* ==== 1. Errors, and memory ========================================================= */
-
-enum lh_code {
-  LH_OK = 0,
-  LH_EARGUMENT = -1, /* invalid call */
-  LH_EMEMORY = -2,   /* out of memory */
-  LH_EIO = -3,       /* the system failed: see os_errno */
-  LH_EFOREIGN = -4,  /* not a snapshot of luaheap */
-  LH_EVERSION = -5,  /* a snapshot of a newer luaheap */
-  LH_EDAMAGED = -6,  /* a snapshot that was cut or changed, at `offset` */
-  LH_EHOST = -7,     /* a Lua whose heap this library does not know */
-  LH_ENOTFOUND = -8, /* no such object, mark or path */
-  LH_ELIMIT = -9,    /* more than the library can count (2^32 - 2 objects or edges) or hold */
-  LH_EBUSY = -10     /* a background snapshot is not finished; Lua is in the middle of a change */
-};
-
-typedef struct lh_error {
+struct lh_error {
   int code;          /* one of lh_code */
   int os_errno;      /* for LH_EIO and LH_EMEMORY, else 0 */
   uint64_t offset;   /* for LH_EDAMAGED: byte offset in the file */
   char message[512]; /* one sentence: what was done and what failed */
-} lh_error;
-
-/* Frees a result; NULL is harmless. */
-void lh_free(void *result);
-
-/* The version of the loaded library, "0.1.0"; LH_VERSION is the header's. */
-const char *lh_version(void);
+};
 
 /* ==== 2. Opening ==================================================================== */
 
-typedef struct lh_snapshot lh_snapshot;
-
-/* Opens and checks a snapshot: all checksums, and the form of every record. So later reads cannot
-** fail, even if the file changes. lh_close closes *out and ends all that was borrowed from it; it
-** takes NULL, too. Fails with LH_EFOREIGN, LH_EVERSION, LH_EDAMAGED, LH_EIO (with EAGAIN: the file
-** is just being changed), LH_EMEMORY or LH_ELIMIT. One pass over the file; memory for the file and
-** 24 bytes an object. */
-int lh_open(lh_snapshot **out, const char *path, lh_error *error);
-void lh_close(lh_snapshot *snapshot);
-
-typedef struct lh_open_options {
-  size_t size;      /* sizeof(lh_open_options) */
-  unsigned threads; /* at most this many threads, the caller's included, open the file and
-                       compare it with others; 0: 1 */
-} lh_open_options;
-
-/* lh_open with options, which may be NULL. The result and the errors do not depend on the number of
-** threads; at most one for each MB of the file is used. The threads block all signals and have
-** ended when the function returns. If none can be started, the caller's works alone. For files
-** before version 6 threads only read and check sums. LH_EARGUMENT: wrong options->size. */
-int lh_open_with(lh_snapshot **out, const char *path, const lh_open_options *options,
-                 lh_error *error);
+/* lh_open in at most this many threads, the caller's included, which also compare the snapshot with
+** others; 0: 1. The result and the errors do not depend on the number; at most one thread for each
+** MB of the file is used. The threads block all signals and have ended when the function returns.
+** If none can be started, the caller's works alone. For files before version 6 threads only read
+** and check sums. */
+int lh_open_in_threads(lh_snapshot **out, const char *path, unsigned threads, lh_error *error);
 
 /* lh_open for a file in memory, as from lh_stream_snapshot. The caller owns `data` and must not
 ** change it before lh_close. `name` stands for the path in messages. */
@@ -88,9 +39,6 @@ int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char 
 ** with right checksums. *edges (may be NULL) is the number of references and roots. LH_EDAMAGED:
 ** the first fault. Costs as much as lh_analyse, and no memory. */
 int lh_verify(const lh_snapshot *snapshot, uint64_t *edges, lh_error *error);
-
-/* Default for the bytes that a snapshot keeps of each string. */
-#define LH_DEFAULT_STRING_BYTES 256u
 
 typedef struct lh_info {
   uint32_t format_version; /* of the file: 1 to 7; the library writes 6 for Lua 5.4, 7 for 5.5 */
@@ -584,7 +532,5 @@ typedef struct lh_bar {
   char text[3 * LH_BAR_WIDTH + 1];
 } lh_bar;
 lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
-
-LH_API_END
 
 #endif

@@ -1,12 +1,10 @@
 /*
-** luaheap_graph.h - retained sizes, dominators, classes, names, paths, and finding objects.
+** graph.h - retained sizes, dominators, classes, names, paths, and finding objects.
 */
-#ifndef LUAHEAP_PUBLIC_GRAPH_H
-#define LUAHEAP_PUBLIC_GRAPH_H
+#ifndef LUAHEAP_ROOMS_GRAPH_H
+#define LUAHEAP_ROOMS_GRAPH_H
 
-#include "luaheap_read.h"
-
-LH_API_BEGIN
+#include "rooms/read.h"
 
 /* ==== 1. Retained sizes, dominators, distance ======================================= */
 
@@ -144,19 +142,15 @@ typedef struct lh_class_row {
 int lh_top_classes(lh_snapshot *snapshot, const lh_top_query *query, lh_class_row **rows,
                    size_t *n_rows, lh_error *error);
 
-/* Finds the first `limit` objects; LH_SORT_COUNT means by retained size. Free *ids with lh_free.
-** O(n log limit). */
-int lh_top_objects(lh_snapshot *snapshot, const lh_top_query *query, lh_id **ids, size_t *n_ids,
-                   lh_error *error);
-
 /* Is the object an element of a linked list, but not the first? It has the class of its dominator,
 ** and most of what the dominator retains below itself. Otherwise one long list would fill a ranking
 ** by retained size. O(1). */
 bool lh_continues_list(const lh_snapshot *snapshot, lh_id id);
 
-/* lh_top_objects without rows that repeat others: upvalues and protos, unless query->type_mask
-** names their type; and, by retained size, list elements after the first, unless limit is 0 or
-** `whole_lists`. *n_left_out: list elements that rank before the last row. *total: all. */
+/* Finds the first `limit` objects; LH_SORT_COUNT means by retained size. Free *ids with lh_free.
+** Rows that repeat others are left out: upvalues and protos, unless query->type_mask names their
+** type; and, by retained size, list elements after the first, unless limit is 0 or `whole_lists`.
+** *n_left_out: list elements that rank before the last row. *total: all. O(n log limit). */
 int lh_rank_objects(lh_snapshot *snapshot, const lh_top_query *query, bool whole_lists, lh_id **ids,
                     size_t *n_ids, size_t *n_left_out, uint64_t *total, lh_error *error);
 
@@ -360,7 +354,5 @@ bool lh_is_fingerprint(const char *text);
 ** LH_ENOTFOUND: none; LH_EARGUMENT: not a fingerprint. O(n + m). */
 int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
                     lh_error *error);
-
-LH_API_END
 
 #endif

@@ -1,14 +1,12 @@
 /*
-** luaheap_analyses.h - modules, why a set of objects is alive, and pictures of paths.
+** analyses.h - modules, why a set of objects is alive, and pictures of paths.
 */
-#ifndef LUAHEAP_PUBLIC_ANALYSES_H
-#define LUAHEAP_PUBLIC_ANALYSES_H
+#ifndef LUAHEAP_ROOMS_ANALYSES_H
+#define LUAHEAP_ROOMS_ANALYSES_H
 
 #include <stdio.h>
 
-#include "luaheap_graph.h"
-
-LH_API_BEGIN
+#include "rooms/graph.h"
 
 /* ==== 1. Analyses =================================================================== */
 
@@ -102,7 +100,5 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
 ** have more bytes. Fails as lh_dot_paths does. O(rows). */
 int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merged, FILE *out,
                         lh_error *error);
-
-LH_API_END
 
 #endif

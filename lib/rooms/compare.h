@@ -1,12 +1,10 @@
 /*
-** luaheap_compare.h - compares snapshots of one process or several: what is new, what grows.
+** compare.h - compares snapshots of one process or several: what is new, what grows.
 */
-#ifndef LUAHEAP_PUBLIC_COMPARE_H
-#define LUAHEAP_PUBLIC_COMPARE_H
+#ifndef LUAHEAP_ROOMS_COMPARE_H
+#define LUAHEAP_ROOMS_COMPARE_H
 
-#include "luaheap_graph.h"
-
-LH_API_BEGIN
+#include "rooms/graph.h"
 
 /* ==== 1. Two and three snapshots ==================================================== */
 
@@ -111,7 +109,5 @@ typedef struct lh_leaks {
 ** also finds leaks that are not certain. */
 int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all, lh_leaks *leaks,
                    lh_error *error);
-
-LH_API_END
 
 #endif

@@ -1,27 +1,14 @@
 /*
-** luaheap_take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects.
+** take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects.
 */
-#ifndef LUAHEAP_PUBLIC_TAKE_H
-#define LUAHEAP_PUBLIC_TAKE_H
+#ifndef LUAHEAP_ROOMS_TAKE_H
+#define LUAHEAP_ROOMS_TAKE_H
 
 #include <sys/types.h>
 
-#include "luaheap_read.h"
-
-LH_API_BEGIN
+#include "rooms/read.h"
 
 /* ==== 1. Snapshots and marks ======================================================== */
-
-/* The same type as in lua.h, so readers need no Lua installed.
-**
-** The functions of this header may be called wherever Lua code could run: in coroutines, hooks,
-** message handlers, finalizers (also of a closing state), warn and panic functions, readers and
-** writers, with the collector stopped or in any phase. Threads may take snapshots of one state each
-** at the same time. Never call them in a signal handler, or for a state that another thread runs.
-** The state's allocation function may call them while it is asked for more memory, through a
-** coroutine made before, but not while it frees. LH_EBUSY: Lua is moving a stack, or frees;
-** releases before 5.4.4 do not detect this. */
-typedef struct lua_State lua_State;
 
 typedef struct lh_take_options {
   uint64_t string_bytes; /* kept of each string; 0: none, for heaps with secrets */
@@ -38,51 +25,20 @@ typedef struct lh_taken {
 ** must not use the Lua state, which is being read. */
 typedef size_t (*lh_writer)(const void *data, size_t n, void *payload);
 
-/* Checks that the library knows this Lua, and prepares L. Needed once for each state before the
-** calls below; a second call does nothing. Allocates one small userdata and one table in the Lua
-** heap, in protected mode. LH_EHOST: another Lua; the message says what was expected and found.
-** O(1). */
-int lh_attach(lua_State *L, lh_error *error);
-
-/* Writes the heap of L to `path`, and leaves a mark named `path` in the heap. The file has mode
-** 0600, and gets its name when it is whole; until then it has none, or a temporary one in the same
-** directory. A link, a device or a pipe at `path` is LH_EIO and stays. Runs no collector step,
-** calls no metamethod, raises no Lua error, and allocates only the mark in the Lua heap (two
-** userdata; and a longer stack if L has fewer than ten free slots, see lua_checkstack). `options`
-** may be NULL. On failure an existing file is unchanged. LH_EIO with ENOSPC or EFBIG: too little
-** room (disk, RLIMIT_FSIZE), detected before the first write. Cost: about one full collection, or
-** two if there is less room than 2.25 times the heap, since the file is then measured first; and 1
-** MiB of memory outside of Lua. */
-int lh_take_snapshot(lua_State *L, const char *path, const lh_take_options *options,
-                     lh_taken *taken, lh_error *error);
+/* lh_take_snapshot with options, which may be NULL, and the figures of what was written. */
+int lh_take_file(lua_State *L, const char *path, const lh_take_options *options, lh_taken *taken,
+                 lh_error *error);
 
 /* The same into a callback. `name` names the mark. lh_save writes the collected bytes to a file. */
 int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *payload,
                        const lh_take_options *options, lh_taken *taken, lh_error *error);
 
-/* Starts a snapshot that a child process writes. The program pauses only for a fork (0.01 to 0.03
-** times a full collection; a tenth of that if malloc uses huge pages). The file is the heap at the
-** fork, mark included. The host's wait() does not see the child, and the child raises no SIGCHLD;
-** it completes the file even if the host exits. It first closes all descriptors but the standard
-** ones. Before Linux 5.9 it does so only at its end, and only then does the peer of a connection
-** notice that the host has closed it. On failure *job is NULL and no file is touched. The room that
-** any file needs is checked before the fork, the room for this file in the child. Memory: 1 MiB,
-** and the part of the heap that the program changes meanwhile. Freed by lh_job_free. */
-typedef struct lh_job lh_job;
-int lh_start_snapshot(lua_State *L, const char *path, const lh_take_options *options, lh_job **job,
-                      lh_error *error);
-
-/* Waits at most `seconds` (negative: for ever). LH_OK: *taken is filled in; LH_EBUSY: not finished;
-** LH_EIO: not written, and only the mark is left. May be repeated. */
-int lh_job_wait(lh_job *job, double seconds, lh_taken *taken, lh_error *error);
-
-/* lh_job_done: has the job ended, well or not? Never waits. lh_job_process: the child's id. */
+/* Of a background snapshot (lh_start_snapshot). lh_job_done: has it ended, well or not? Never
+** waits. lh_job_process: the child's id. lh_job_taken: what was written, after LH_OK of
+** lh_job_wait. */
 bool lh_job_done(lh_job *job);
 int64_t lh_job_process(const lh_job *job);
-
-/* Frees the job. A child that is still writing goes on, and is a zombie from its end to the host's:
-** so free a job when it is done. */
-void lh_job_free(lh_job *job);
+lh_taken lh_job_taken(const lh_job *job);
 
 /* Pushes a zeroed userdata of `bytes` that no report shows, for a binding that returns jobs.
 ** Returns its content; NULL: out of memory, and nothing is pushed. Runs no collector step, like
@@ -90,10 +46,6 @@ void lh_job_free(lh_job *job);
 ** static data), whatever its metatable; NULL: any other value. */
 void *lh_push_userdata(lua_State *L, const void *tag, size_t bytes, lh_error *error);
 void *lh_test_userdata(lua_State *L, int index, const void *tag);
-
-/* Leaves a mark: later objects are younger than the mark. Runs no collector step. LH_EARGUMENT: a
-** name of more than 4,096 bytes. O(1); two userdata of 88 bytes and the name. */
-int lh_mark(lua_State *L, const char *name, size_t name_length, lh_error *error);
 
 /* Leaves a mark named with the time in UTC, "2026-11-21 17:40:05", for periodic calls over months.
 ** At most 128 of these marks exist: one more drops every second of them, except the oldest and the
@@ -350,7 +302,5 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error);
 ** which allocates about 1.8 times as slowly meanwhile. Harmless if nothing is recorded. LH_EIO:
 ** stopped, but not all of the profile could be written. */
 int lh_untrack(lua_State *L, lh_error *error);
-
-LH_API_END
 
 #endif

@@ -1,5 +1,5 @@
 /*
-** luaheap_usage.h - sums of a profile: allocations, live and freed blocks, calls.
+** usage.h - sums of a profile: allocations, live and freed blocks, calls.
 **
 **     lh_profile_open -> lh_usage_new -> lh_usage_groups, lh_usage_calls_find, ...
 **                     -> lh_tally_lines, lh_tally_types
@@ -10,12 +10,10 @@
 ** (0.3 to 0.5 of the heap in incremental mode, 0.1 to 0.2 in generational mode). So an age at death
 ** is an upper bound; a smaller age only says that the object was dead at the first collection.
 */
-#ifndef LUAHEAP_PUBLIC_USAGE_H
-#define LUAHEAP_PUBLIC_USAGE_H
+#ifndef LUAHEAP_ROOMS_USAGE_H
+#define LUAHEAP_ROOMS_USAGE_H
 
-#include "luaheap_profile.h"
-
-LH_API_BEGIN
+#include "rooms/profile.h"
 
 /* ==== 1. Counts by stack ============================================================ */
 
@@ -229,7 +227,5 @@ typedef struct lh_type_tally {
 } lh_type_tally;
 
 int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error);
-
-LH_API_END
 
 #endif
