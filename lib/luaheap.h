@@ -1,5 +1,6 @@
 /*
-** luaheap.h - takes snapshots of a Lua 5.4 heap, and analyses them. Includes all other headers.
+** luaheap.h - takes snapshots of a heap of Lua 5.4 or 5.5, and analyses them. Includes all other
+** headers.
 **
 **     in the program        lh_attach(L)  lh_take_snapshot(L, "a")  lh_mark(L, "level 2")
 **     on any machine        lh_open("a") -> lh_analyse -> classes, paths, diff -> lh_close

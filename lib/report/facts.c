@@ -394,7 +394,7 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
     "heap.info_fact", "snapshot", "info",
     LH_NAME("name", info.name, "the path that the program gave"),
     LH_NAME("program", info.program, "its command line"),
-    LH_TEXT("lua_release", NULL, info.lua_release, "such as 5.4.4"),
+    LH_TEXT("lua_release", NULL, info.lua_release, "such as 5.4.4 or 5.5.0"),
     LH_COUNT("process_id", NULL, info.process_id, "of the program"),
     LH_HEX("state_id", info.state_id, "the same for all snapshots of one Lua state"),
     LH_COUNT("serial", NULL, info.serial, "of the snapshot's own mark"),

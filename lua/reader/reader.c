@@ -1,6 +1,6 @@
 /*
 ** reader.c - The module heap.reader in heap.so: reads snapshots in Lua (heap/reader_meta.lua).
-** It does not use the heap of its own state, so it works in any Lua 5.4.
+** It does not use the heap of its own state, so it works in any Lua 5.4 or 5.5.
 */
 #include "handles.h"
 #include "host.h"
@@ -436,7 +436,7 @@ __attribute__((visibility("default"))) int luaopen_heap_reader(lua_State *L);
 int luaopen_heap_reader(lua_State *L) {
   static const luaL_Reg functions[] = {HR_FUNCTIONS(HR_REGISTER){NULL, NULL}};
   if (!HR_IS_AT_HOME(L)) return 0;
-  if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4");
+  if (!lua_newuserdatauv) return luaL_error(L, "heap.reader needs Lua 5.4 or 5.5");
   lua_createtable(L, 0, 8);
   luaL_setfuncs(L, functions, 0);
   lua_pushliteral(L, LH_VERSION);

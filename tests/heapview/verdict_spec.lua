@@ -199,4 +199,18 @@ describe("the verdict", function()
     assert.equal(objects, number(rows[#rows].objects))
     view.stop()
   end)
+
+  it("tells external strings beside Lua's own figure", function()
+    local view = heapview.served(page, support.root .. "/tests/read/fixtures", {"version7"})
+    page:open "about:blank"
+    view:show "verdict"
+    local rows = view:rows("what", "bytes")
+    local function number(text) return math.tointeger((text:gsub(",", ""))) end
+    local sum = 0
+    for i = 1, #rows - 2 do sum = sum + number(rows[i].bytes) end
+    assert.same({what = 'collectgarbage("count")', bytes = "32,589"}, rows[#rows - 1])
+    assert.same({what = "external strings", bytes = "2,013"}, rows[#rows])
+    assert.equal(32589 + 2013, sum)
+    view.stop()
+  end)
 end)
