@@ -186,6 +186,7 @@
 #define LH_HEADER_BYTES 16u
 #define LH_TRAILER_BYTES 40u
 #define LH_BLOCK_BYTES (1u << 20)
+#define LH_LONGEST_FILE (UINT64_C(1) << 40) /* the footer is in front of this */
 #define LH_BLOCK_ENTRY 24u     /* in the table of blocks; before version 6 only the first 8 */
 #define LH_STRING_OVERHEAD 25u /* before version 7: a string's shallow size minus its length */
 

@@ -1,5 +1,5 @@
 /*
-** luaheap.h - takes snapshots of a Lua 5.4 heap, and answers questions about them as JSON.
+** luaheap.h - takes snapshots of a heap of Lua 5.4 or 5.5, and answers questions as JSON.
 **
 **     in the program        lh_attach(L)  lh_take_snapshot(L, "a")  lh_mark(L, "level 2")
 **     on any machine        lh_open("a")  lh_answer_json("classes")  lh_free  lh_close

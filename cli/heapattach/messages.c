@@ -52,7 +52,8 @@ static void print_size(const subject *s, const shot *taken) {
 
 static lh_taken the_program_has(const lh_snapshot *snapshot) {
   const lh_info *info = lh_snapshot_info(snapshot);
-  lh_taken has = {info->objects, info->object_bytes + info->string_table_bytes};
+  uint64_t counted = info->object_bytes - info->external_bytes;
+  lh_taken has = {info->objects, counted + info->string_table_bytes};
   for (lh_id id = 1; id <= info->objects; id++) {
     lh_object object;
     if (!lh_is_own(snapshot, id)) continue;

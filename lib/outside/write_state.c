@@ -400,7 +400,7 @@ static int begin_shot(state_writer *s, lh_writer writer, void *payload, lh_error
   uint64_t string_bytes = options ? options->string_bytes : LH_DEFAULT_STRING_BYTES;
   lh_shot *shot = &s->shot;
   uint64_t section_bytes = longest_section(s);
-  uint64_t longest = lh_out_longest(lh_gc_bytes(s->state.global), section_bytes);
+  uint64_t longest = lh_out_longest(lh_gc_bytes(s->state.global), section_bytes, string_bytes);
   lh_consistency_begin(&s->consistency, &s->state);
   shot->walk = (lh_walk){.thread = lh_running_thread(&s->state),
                          .more = &doubting,

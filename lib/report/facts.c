@@ -93,6 +93,10 @@ LH_CELL(parameters_of, lh_fact_row, cell->as.n = it->code.as.proto.parameters)
   LH_BYTES("external_bytes", NULL, object.as.string.external_bytes,                         \
            "of a string: those of its own bytes that collectgarbage(\"count\") leaves out", \
            LH_OF_TYPE(STRING), LH_HIDDEN)
+#define FIXED                                                                     \
+  LH_FLAG("is_fixed", object.as.string.is_fixed,                                  \
+          "the text of a string is memory that nobody frees, and is not counted", \
+          LH_OF_TYPE(STRING), LH_HIDDEN)
 #define STATUS                                                                        \
   LH_WORD("status", NULL, object.as.thread.status, lh_thread_status_name,             \
           "of a thread: suspended, running, normal, not started, finished or failed", \
@@ -139,7 +143,7 @@ const lh_table lh_object_facts = LH_TABLE_OF(
              "bytes of a userdata that the program asked for", LH_OF_TYPE(USERDATA), LH_HIDDEN),
     LH_EXAMPLE("proto", NULL, object.as.closure.proto, "of a function in Lua: its code",
                LH_OF_TYPE(CLOSURE), LH_HIDDEN),
-    EXTERNAL,
+    EXTERNAL, FIXED,
     LH_COMPUTED("file", NULL, LH_COLUMN_STRING, file_of,
                 "of a function in Lua, or its code: @app.lua", LH_OF_CODE, LH_HIDDEN),
     LH_COUNT("line", NULL, code.as.proto.line, "where that begins; 0 for a main chunk", LH_OF_CODE,
@@ -172,9 +176,7 @@ LH_ITS(bool, is_cut, lh_fact_row, it->object.as.string.kept < it->object.as.stri
 
 const lh_table lh_string_facts = LH_TABLE_OF(
     "heap.string", "string", "strings", ID("its number as an object"), LENGTH, KEPT, EXTERNAL,
-    LH_FLAG("is_fixed", object.as.string.is_fixed,
-            "its text is memory that nobody frees, and is not counted", LH_OF_TYPE(STRING),
-            LH_HIDDEN),
+    FIXED,
     LH_HEX("hash", object.as.string.hash, "of one that is not whole: equal ones have equal hashes",
            LH_OF_TYPE(STRING), .has = is_cut, LH_HIDDEN),
     LH_STRING("text", id, "what is in the snapshot; a BLOB if it is not UTF-8 or has a zero byte"));
@@ -394,7 +396,7 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
     "heap.info_fact", "snapshot", "info",
     LH_NAME("name", info.name, "the path that the program gave"),
     LH_NAME("program", info.program, "its command line"),
-    LH_TEXT("lua_release", NULL, info.lua_release, "such as 5.4.4"),
+    LH_TEXT("lua_release", NULL, info.lua_release, "such as 5.4.4 or 5.5.0"),
     LH_COUNT("process_id", NULL, info.process_id, "of the program"),
     LH_HEX("state_id", info.state_id, "the same for all snapshots of one Lua state"),
     LH_COUNT("serial", NULL, info.serial, "of the snapshot's own mark"),

@@ -79,7 +79,7 @@ static void print_referrers(lh_printer *t, lh_report *report) {
          lh_count_of(f->total, referrer_table.one, referrer_table.many).text,
          f->total == 1 ? "leads" : "lead", lh_object_words(report, f->id));
   lh_print_asked(t, report);
-  lh_print_stack(t, report->snapshot, f->id);
+  lh_print_origin(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
   lh_print_rows(t, report, &referrer_table, f->edges, f->n);
   lh_print_hidden(t, &referrer_table, f->total - f->from - f->n);
@@ -260,7 +260,7 @@ static void print_dominators(lh_printer *t, lh_report *report) {
          : f->n == 1 ? "would go too if this went:"
                      : "would go too if any of these went:");
   lh_print_asked(t, report);
-  lh_print_stack(t, report->snapshot, f->id);
+  lh_print_origin(t, report->snapshot, f->id);
   if (f->n == 0) return;
   lh_say(t, LH_PLAIN, "%s", "");
   print_chain(t, report, f);

@@ -33,7 +33,7 @@ static const lh_table type_table = LH_TABLE_OF(
 static const lh_table info_answer = LH_TABLE_OF(
     "heap.info", NULL, NULL, LH_NAME("program", info.program, "its command line"),
     LH_NAME("name", info.name, "the path that the program gave"),
-    LH_NAME("lua_release", info.lua_release, "such as 5.4.6"),
+    LH_NAME("lua_release", info.lua_release, "such as 5.4.6 or 5.5.0"),
     LH_COUNT("process_id", NULL, info.process_id, "of the program"),
     LH_COUNT("state_id", NULL, info.state_id, "the same for all snapshots of one Lua state",
              LH_LUA_ONLY),

@@ -172,11 +172,12 @@ static void print_all(lh_printer *t, const lh_report *report) {
            lh_format_size(t, f->hole_bytes).text);
   if (f->beside_bytes > 0)
     lh_say(t, LH_PLAIN,
-           "The map has %s of %s: %s are arrays of tables, code and stacks, blocks of which no\n"
+           "The map has %s of %s: %s are arrays of tables, code and stacks%s, blocks of which no\n"
            "snapshot has the address",
            lh_format_size(t, f->map.all.bytes).text,
            lh_format_size(t, f->map.all.shallow_bytes).text,
-           lh_format_size(t, f->beside_bytes).text);
+           lh_format_size(t, f->beside_bytes).text,
+           lh_snapshot_info(report->snapshot)->external_bytes > 0 ? ", and external strings" : "");
 }
 
 static void print_squares(lh_printer *t, const lh_report *report) {

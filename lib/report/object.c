@@ -208,10 +208,9 @@ static void print_object(lh_printer *t, lh_report *report) {
            lh_format_size(t, retained).text, lh_share_of_heap(report, retained).text, f->path,
            f->through ? " (through " : "", f->through ? f->through : "", f->through ? ")" : "");
   lh_print_asked(t, report);
-  lh_print_external(t, report->snapshot, f->id);
   if (has_age(f)) age = age_words(report, f->id);
   if (age) lh_say(t, LH_PLAIN, "allocated %s", age);
-  lh_print_stack(t, report->snapshot, f->id);
+  lh_print_origin(t, report->snapshot, f->id);
 }
 
 /* Snapshots of other states are skipped. */

@@ -390,8 +390,7 @@ static void print_path(lh_printer *t, lh_report *report, const paths_result *f, 
   else
     lh_say(t, LH_BOLD, "\nand by: %s", path);
   if (i == 0) lh_print_asked(t, report);
-  if (i == 0) lh_print_external(t, report->snapshot, f->id);
-  if (i == 0) lh_print_stack(t, report->snapshot, f->id);
+  if (i == 0) lh_print_origin(t, report->snapshot, f->id);
   lh_say(t, LH_PLAIN, "%s", "");
   print_all_steps(t, report, told->path, told->steps, told->n);
 }
@@ -401,7 +400,6 @@ static void print_paths(lh_printer *t, lh_report *report) {
   if (f->n == 0)
     lh_say(t, LH_BOLD, "nothing keeps it alive: %s is garbage that was not yet collected",
            lh_object_words(report, f->id));
-  if (f->n == 0) lh_print_external(t, report->snapshot, f->id);
   for (size_t i = 0; i < f->n && !t->failed; i++) print_path(t, report, f, i);
   if (f->n > 0 && f->n < f->wanted)
     lh_say(t, LH_PLAIN,

@@ -349,11 +349,9 @@ const char *lh_with_their_tables(const lh_growing *growing);
 void lh_print_keys(lh_printer *printer, lh_report *report, const lh_growing *growing);
 void lh_print_suspect_line(lh_printer *printer, lh_report *report, const lh_suspect *suspect);
 
-/* The allocation site of an object and its callers, if the program was tracked. */
-void lh_print_stack(lh_printer *printer, const lh_snapshot *snapshot, lh_id id);
-
-/* Prints where the text of a string of Lua 5.5 is that collectgarbage("count") leaves out. */
-void lh_print_external(lh_printer *printer, const lh_snapshot *snapshot, lh_id id);
+/* The allocation site of an object and its callers, if the program was tracked; before it, where
+** the text of a string lies that collectgarbage("count") leaves out. */
+void lh_print_origin(lh_printer *printer, const lh_snapshot *snapshot, lh_id id);
 
 /* A warning if the snapshot was taken while its state closed: ages are then wrong. */
 void lh_print_finalized(lh_printer *printer, const lh_snapshot *snapshot);

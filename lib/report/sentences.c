@@ -111,18 +111,6 @@ void lh_cell_what(lh_report *report, lh_id id, lh_cell *cell) {
 
 /* ==== Lines ========================================================================== */
 
-void lh_print_external(lh_printer *t, const lh_snapshot *snapshot, lh_id id) {
-  lh_object string;
-  if (lh_type_of(snapshot, id) != LH_TYPE_STRING) return;
-  lh_object_at(snapshot, id, &string);
-  if (string.as.string.external_bytes > 0)
-    lh_say(t, LH_PLAIN,
-           "its text, %s, lies outside collectgarbage(\"count\"), and is freed with it",
-           lh_format_size(t, string.as.string.external_bytes).text);
-  if (string.as.string.is_fixed)
-    lh_say(t, LH_PLAIN, "its text is memory that nobody frees, and counts 0 B");
-}
-
 void lh_print_report(lh_printer *printer, lh_report *report) {
   printer->report = report;
   report->question->print(printer, report);

@@ -139,9 +139,22 @@ static stack_result find_stack_of(const lh_snapshot *snapshot, lh_id id) {
                         .is_sampled = tracking && tracking->sample_bytes > 0};
 }
 
-void lh_print_stack(lh_printer *t, const lh_snapshot *snapshot, lh_id id) {
+static void print_text_elsewhere(lh_printer *t, const lh_snapshot *snapshot, lh_id id) {
+  lh_object string;
+  if (lh_type_of(snapshot, id) != LH_TYPE_STRING) return;
+  lh_object_at(snapshot, id, &string);
+  if (string.as.string.external_bytes > 0)
+    lh_say(t, LH_PLAIN,
+           "its text, %s, lies outside collectgarbage(\"count\"), and is freed with it",
+           lh_format_size(t, string.as.string.external_bytes).text);
+  if (string.as.string.is_fixed)
+    lh_say(t, LH_PLAIN, "its text is memory that nobody frees, and counts 0 B");
+}
+
+void lh_print_origin(lh_printer *t, const lh_snapshot *snapshot, lh_id id) {
   const stack_result f = find_stack_of(snapshot, id);
   const lh_sites *sites = lh_snapshot_sites(snapshot);
+  print_text_elsewhere(t, snapshot, id);
   if (!f.is_tracked) return;
   if (f.stack == 0) {
     if (!f.is_sampled) lh_say(t, LH_PLAIN, "allocated before tracking began");
@@ -154,7 +167,7 @@ void lh_print_stack(lh_printer *t, const lh_snapshot *snapshot, lh_id id) {
 }
 
 static void print_stack(lh_printer *t, lh_report *report) {
-  lh_print_stack(t, report->snapshot, ((const stack_result *)report->answer)->id);
+  lh_print_origin(t, report->snapshot, ((const stack_result *)report->answer)->id);
 }
 
 static int find_stack(lh_snapshot *snapshot, const lh_request *request, void *out,

@@ -99,7 +99,7 @@ void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
   shot->walk.layout = layout;
   shot->walk.main_thread = raw_main_thread(layout, global);
   shot->gc_bytes = lh_gc_bytes(global);
-  shot->longest_bytes = lh_out_longest(shot->gc_bytes, section_bytes);
+  shot->longest_bytes = lh_out_longest(shot->gc_bytes, section_bytes, shot->walk.string_bytes);
   shot->string_table_bytes =
       sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   shot->short_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t);

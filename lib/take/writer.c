@@ -5,6 +5,21 @@
 
 #include "raw.h"
 
+/* The texts that a file keeps of strings which have them elsewhere, the smallest of 32 bytes. */
+static uint64_t longest_texts(uint64_t heap_bytes, uint64_t string_bytes) {
+  enum { SMALLEST = 32, LONGEST_LENGTH = LH_MAX_VARINT };
+  uint64_t strings = LH_LUA == 504 ? 0 : heap_bytes / SMALLEST;
+  if (string_bytes >= LH_LONGEST_FILE) string_bytes = LH_LONGEST_FILE;
+  uint64_t bytes;
+  bool fits = !__builtin_mul_overflow(strings, string_bytes + LONGEST_LENGTH, &bytes);
+  return fits && bytes < LH_LONGEST_FILE ? bytes : LH_LONGEST_FILE;
+}
+
+uint64_t lh_out_longest(uint64_t heap_bytes, uint64_t sites_bytes, uint64_t string_bytes) {
+  uint64_t bytes = heap_bytes / 4 * 9 + sites_bytes + longest_texts(heap_bytes, string_bytes);
+  return bytes + (bytes >> 20) * LH_BLOCK_ENTRY + 3 * LH_OUT_FOOTER;
+}
+
 int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error) {
   *out = (lh_out){.writer = writer, .payload = payload};
   out->block_capacity = (size_t)(longest / LH_BLOCK_BYTES) + 1;

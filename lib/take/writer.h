@@ -30,15 +30,14 @@ typedef struct lh_out {
 /* The longest footer without its table of blocks. */
 #define LH_OUT_FOOTER (12u << 10)
 
-/* The longest file of a heap of `heap_bytes`, with a section of `sites_bytes`; and the shortest
-** file of a heap of `short_strings`. A record is at most 2.25 times as long as its object (18 bytes
-** for a nested prototype, a pointer of 8), and at least 3 bytes long. A stack's number adds at most
-** 4 bytes, but the fixed part of a record is shorter than its object by more: the smallest object,
-** an empty string, has 25 bytes. Block table, marks and footer come on top of the longest. */
-static inline uint64_t lh_out_longest(uint64_t heap_bytes, uint64_t sites_bytes) {
-  uint64_t bytes = heap_bytes / 4 * 9 + sites_bytes;
-  return bytes + (bytes >> 20) * LH_BLOCK_ENTRY + 3 * LH_OUT_FOOTER;
-}
+/* The longest file of a heap of `heap_bytes`, with a section of `sites_bytes`, that keeps so many
+** bytes of each string; and the shortest file of a heap of `short_strings`. A record is at most
+** 2.25 times as long as its object (18 bytes for a nested prototype, a pointer of 8), and at least
+** 3 bytes long. A stack's number adds at most 4 bytes, but the fixed part of a record is shorter
+** than its object by more: the smallest object, an empty string, has 25 bytes. In Lua 5.5 a string
+** may have its text elsewhere, on top of that. Block table, marks and footer come on top of the
+** longest. */
+uint64_t lh_out_longest(uint64_t heap_bytes, uint64_t sites_bytes, uint64_t string_bytes);
 
 static inline uint64_t lh_out_shortest(uint64_t short_strings) {
   return LH_HEADER_BYTES + 3 * short_strings + LH_TRAILER_BYTES;

@@ -7,10 +7,10 @@
 --     print(c:suspects())
 --     for o in c:objects{class = "Listener"} do print(o.address, o.retained_bytes, o:path()) end
 --
--- It reads snapshots in any Lua 5.4 or 5.5, whether "heap" knows its heap or not. Objects, edges and lists
--- of them are small userdata; what they are asked for is decoded or computed when it is first
--- needed. So the first question costs what it costs the commands, some collections of the heap of
--- the snapshot, and the next ones mostly less.
+-- It reads snapshots in any Lua 5.4 or 5.5, whether "heap" knows its heap or not. Objects, edges
+-- and lists of them are small userdata; what they are asked for is decoded or computed when it is
+-- first needed. So the first question costs what it costs the commands, some collections of the
+-- heap of the snapshot, and the next ones mostly less.
 --
 -- Everything prints: an object with its class, bytes and path, a report as the command prints it,
 -- with its first 20 rows. `lua5.4 -i -l reader=heap.reader` is a prompt to look around in (before

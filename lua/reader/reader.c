@@ -1,6 +1,6 @@
 /*
 ** reader.c - The module heap.reader in heap.so: reads snapshots in Lua (heap/reader_meta.lua).
-** It does not use the heap of its own state, so it works in any Lua 5.4.
+** It does not use the heap of its own state, so it works in any Lua 5.4 or 5.5.
 */
 #include "handles.h"
 #include "host.h"

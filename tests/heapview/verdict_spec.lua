@@ -199,4 +199,19 @@ describe("the verdict", function()
     assert.equal(objects, number(rows[#rows].objects))
     view.stop()
   end)
+
+  it("tells external strings beside Lua's own figure", function()
+    local view = heapview.served(page, support.root .. "/tests/read/fixtures", {"version7"})
+    page:open "about:blank"
+    view:show "verdict"
+    local rows = view:rows("what", "bytes")
+    local function number(text) return math.tointeger((text:gsub(",", ""))) end
+    local sum = 0
+    for i = 1, #rows - 2 do sum = sum + number(rows[i].bytes) end
+    local count, external = rows[#rows - 1], rows[#rows]
+    assert.same({'collectgarbage("count")', "32,589"}, {count.what, count.bytes})
+    assert.same({"external strings", "2,013"}, {external.what, external.bytes})
+    assert.equal(32589 + 2013, sum)
+    view.stop()
+  end)
 end)

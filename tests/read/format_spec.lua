@@ -4,7 +4,8 @@
 -- anew (3, which snapshots of programs still have that are not tracked, came after 4). It was taken
 -- with {strings = 40} at the end of this program, with heap.mark("before") in front of the loop and
 -- the collector stopped; those of versions 4 and 6 were tracked from the second line on; that of
--- version 5 was taken by heapattach --strings 40 --after before, while it waited in io.read:
+-- version 5 was taken by heapattach --strings 40 --after before, while it waited in io.read; that
+-- of version 7 is of Lua 5.5, with _G.external = ("long"):rep(500), a text outside of the count:
 --
 --     _G -.bus-> Bus -.listeners-> array -[1..3]-> closure -> upvalue session -> {id}
 --     _G -.weak-> {__mode = "k"}, where bus is the key of {payload = 1.5, [true] = -7}
@@ -28,31 +29,41 @@ local figures = {
   {file_bytes = 7894, objects = 375, garbage = 11},
   {file_bytes = 9284, objects = 302, garbage = 3},
   {file_bytes = 7756, objects = 374, garbage = 11},
+  {file_bytes = 6797, objects = 366, garbage = 2},
 }
+
+local sizes_of_5_4 = {bus = 80, long = 425, session = 80, worker = 1056}
+local sizes_of_5_5 = {bus = 72, long = 433, session = 72, worker = 1064}
 
 for version, figure in ipairs(figures) do
   local name = "version" .. version
   local file = support.root .. "/tests/read/fixtures/" .. name
+  local is_of_5_5 = version >= 7
+  local sizes = is_of_5_5 and sizes_of_5_5 or sizes_of_5_4
 
   describe("a snapshot of format version " .. version, function()
     it("says what it is, and adds up", function()
       local snapshot = ask("heaptop", "--json", file).snapshot
-      assert.equal(("lua5.4 %s.lua"):format(name), snapshot.program)
+      local lua = is_of_5_5 and "lua5.5" or "lua5.4"
+      assert.equal(("%s %s.lua"):format(lua, name), snapshot.program)
       assert.equal(name, snapshot.name)
-      assert.equal("5.4.4", snapshot.lua_release)
+      assert.equal(is_of_5_5 and "5.5.0" or "5.4.4", snapshot.lua_release)
       assert.equal(figure.file_bytes, snapshot.file_bytes)
       assert.equal(0, snapshot.unaccounted_bytes)
       assert.equal(figure.objects, snapshot.objects)
       assert.equal(figure.garbage, snapshot.garbage_objects)
-      assert.equal(snapshot.gc_bytes, snapshot.bytes + snapshot.string_table_bytes)
+      assert.equal(is_of_5_5 and 2013 or nil, snapshot.external_bytes)
+      local counted = snapshot.object_bytes - (snapshot.external_bytes or 0)
+      assert.equal(snapshot.gc_bytes, counted + snapshot.string_table_bytes)
     end)
 
     it("has its objects, edges and marks", function()
       for expression, expected in pairs {
-        ["_G.bus"] = "80 Bus", ["_G.file"] = "48 FILE*", ["_G.long"] = "425 string",
+        ["_G.bus"] = sizes.bus .. " Bus", ["_G.file"] = "48 FILE*",
+        ["_G.long"] = sizes.long .. " string",
         ["_G.bus.listeners[3]"] = "40 function @" .. name .. ".lua:10",
-        ["upvalue session of function @" .. name .. ".lua:10"] = "80 {id}",
-        ["_G.worker"] = "1056 thread @" .. name .. ".lua:13",
+        ["upvalue session of function @" .. name .. ".lua:10"] = sizes.session .. " {id}",
+        ["_G.worker"] = sizes.worker .. " thread @" .. name .. ".lua:13",
       } do
         local found = ask("heappath", "--json", file, expression)
         assert.equal(expected, ("%d %s"):format(found.shallow_bytes, found.class), expression)
@@ -86,6 +97,24 @@ for version, before in pairs {[4] = 335, [6] = 334} do
     end)
   end)
 end
+
+describe("a snapshot of format version 7", function()
+  local file = support.root .. "/tests/read/fixtures/version7"
+
+  it("tells external bytes beside the others", function()
+    assert.matches("all of it, to the byte; external strings 2.0 KB\n",
+                   (support.run {"heaptop", file}))
+    assert.matches(", 6.6 KB in the file, 2.0 KB of external strings\n$",
+                   (support.run {"heapcheck", file}))
+    assert.equal(2013, ask("heapcheck", "--json", file).files[1].external_bytes)
+    assert.matches('\nits text, 2.0 KB, lies outside collectgarbage%("count"%), and is freed with ',
+                   (support.run {"heappath", "--format", "text", file, "_G.external"}))
+    local answer = ask("heapsql", "--json", file, "select external_bytes, length_bytes " ..
+                       "from strings where external_bytes > 0 order by 1 desc")
+    assert.same({{external_bytes = 2001, length_bytes = 2000},
+                 {external_bytes = 12, length_bytes = 11}}, answer.results[1].rows)
+  end)
+end)
 
 describe("a snapshot of format version 5", function()
   local file = support.root .. "/tests/read/fixtures/version5"
