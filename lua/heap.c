@@ -207,6 +207,7 @@ static int heap_stats(lua_State *L) {
   if (wants.entries) hr_set_integer(L, "entries", entries);
   if (!wants.objects) return 1;
   hr_set_integer(L, "objects", counts.all.objects);
+  hr_set_integer(L, "external_bytes", counts.external_bytes);
   push_count(L, &counts.dead);
   lua_setfield(L, -2, "dead");
   set_types(L, &counts);

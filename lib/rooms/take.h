@@ -74,7 +74,8 @@ int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error);
 typedef struct lh_counts {
   lh_count all; /* on the collector's lists: luaheap's own objects, too */
   lh_count by_type[LH_TYPE_COUNT];
-  lh_count dead; /* of all: condemned by a running sweep */
+  lh_count dead;           /* of all: condemned by a running sweep */
+  uint64_t external_bytes; /* texts of strings, in none of these and not in gc_stats.bytes */
 } lh_counts;
 
 /* An epoch: the objects allocated between two marks, dead or alive. The name has no NUL; it lives
@@ -100,7 +101,8 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
 ** to 0.4 times a full collection. */
 int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error);
 
-/* The exact shallow size of the value at stack index `index`, from 1; 0: not collectable.
+/* The exact shallow size of the value at stack index `index`, from 1; 0: not collectable. With the
+** text of an external string.
 ** LH_EARGUMENT: any other index. O(1). */
 int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error);
 

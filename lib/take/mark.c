@@ -176,7 +176,8 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
   *bytes = 0;
   if (slot->type & RAW_COLLECTABLE) {
     const void *main_thread = raw_main_thread(&state->layout, lh_global_state(L));
-    *bytes = lh_walk_shallow_bytes(&state->layout, main_thread, slot->as.object);
+    *bytes = lh_walk_shallow_bytes(&state->layout, main_thread, slot->as.object) +
+             raw_external_bytes(slot->as.object);
   }
   return LH_OK;
 }

@@ -1,10 +1,9 @@
 /*
 ** raw.h - the memory layout of PUC Lua's objects, in our own words.
 **
-** LH_LUA is the minor release that this is compiled for, as lua.h counts: 504 or 505. The object
-** structures are the same in all of its releases on LP64 platforms; enough offsets are asserted
-** that no field can be elsewhere. What differs between 5.4 and 5.5 differs here and in raw_code.h
-** alone, and others read it through the functions below. The thread (lua_State) and the global
+** The object structures are the same in all releases of LH_LUA (layout.h) on LP64 platforms; enough
+** offsets are asserted that no field can be elsewhere. What differs between 5.4 and 5.5 differs here
+** and in raw_code.h alone, and others read it through the functions below. The thread (lua_State) and the global
 ** state differ by release, and are read through a table of offsets, which lh_layout_probe chooses.
 ** Everything is read in place. luaheap writes only the collector's debt and total (mark.c,
 ** allocate.c), slots on top of a stack (values.c), a bit of a call (stacks.h) and the rest of a
@@ -13,21 +12,7 @@
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
 
-#include "base.h"
-
-#ifndef LH_LUA
-#include "weak_lua.h"
-#define LH_LUA LUA_VERSION_NUM
-#endif
-#if LH_LUA == 504
-#define LH_LUA_NAME "5.4"
-#define LH_LUA_RELEASES "5.4.0 to 5.4.8"
-#elif LH_LUA == 505
-#define LH_LUA_NAME "5.5"
-#define LH_LUA_RELEASES "5.5.0 or 5.5.1"
-#else
-#error "luaheap knows Lua 5.4 and 5.5"
-#endif
+#include "layout.h"
 
 /* A type byte: bits 0 to 3 are the basic type, 4 and 5 a variant; bit 6 in a value: collectable. */
 enum {
@@ -276,22 +261,6 @@ _Static_assert(sizeof(raw_call) == 64, "CallInfo");
 
 enum { RAW_METAMETHODS = 25, RAW_BASIC_TYPES = 9, RAW_TM_GC = 2, RAW_TM_MODE = 3 };
 
-/* Fields that differ by release: offsets in bytes, from the thread and from the global state. */
-typedef struct lh_layout {
-  const char *releases;
-  uint16_t stack_last, stack, open_upvalues, base_call;                    /* lua_State */
-  uint16_t main_thread, memory_message, metamethod_names, type_metatables; /* global_State */
-  size_t thread_bytes;      /* a thread's block (LX), unless the build chose: measure.c */
-  size_t main_thread_bytes; /* main thread and global state in one block, likewise */
-  int32_t global_from_main; /* distance of the two inside the block; in 5.5 below 0, and the build
-                               may choose it (lh_layout_probe) */
-  uint16_t hook_count;      /* lua_State: instructions left until its hook is called */
-  uint32_t call_hooked;     /* bit of raw_call.status: a debug hook runs; see raw_call_bit */
-  uint16_t user_values;     /* Udata: where its user values are; 5.5.1 aligns them: see state.c */
-  bool size_flag_in_mark; /* a table's "limit is not the size" is bit 7 of `marked`, not `flags` */
-  bool may_dangle;        /* an object may outlive its targets: generational mode, finalizers */
-} lh_layout;
-
 enum {
 #if LH_LUA == 504
   RAW_THREAD_STATUS = 10,
@@ -334,50 +303,6 @@ enum {
 
 #define RAW_FIELD(block, offset, type) \
   (*(type const *)(const void *)((const char *)(block) + (offset)))
-
-/* The public API's view of a host, which lh_layout_probe compares with memory. */
-typedef struct lh_host {
-  const void *thread;      /* the caller's lua_State */
-  const void *main_thread; /* registry[1]; NULL when that is no thread */
-  const void *registry;    /* lua_topointer */
-  void *alloc;             /* lua_getallocf */
-  void *alloc_data;
-  const void *string_metatable; /* of the basic type string, or NULL */
-  const void *top_pointer;      /* a light userdata on top of the thread's stack */
-  int64_t gc_bytes;             /* collectgarbage("count") * 1024; -1: the API does not tell */
-  const char *ident;            /* lua_ident, or NULL where the host hides it */
-} lh_host;
-
-/* Chooses the layout that fits the host in every field. LH_EHOST: none fits; the message says why.
-** No memory outside the block of the main thread and the global state is read before that is
-** confirmed. */
-int lh_layout_probe(const lh_host *host, lh_layout *layout, lh_error *error);
-
-/* All layouts; the entry behind the last has no `releases`. lh_layout_is_other tells apart 5.4.1
-** and 5.4.2, whose offsets are almost equal: is the state of the other release? `main_thread` may
-** be a copy of the block; `release` is "5.4" if unknown. */
-extern const lh_layout lh_layouts[];
-bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const char *release);
-
-/* Why no layout fits: the first failed check of the layout that passed most checks. */
-typedef struct lh_misfit {
-  int n, furthest; /* numbers of checks */
-  const char *why;
-} lh_misfit;
-
-/* One check in a function that returns whether a layout fits; it starts with m->n = 0. */
-#define LH_CHECK(m, holds, misfit)  \
-  do {                              \
-    bool is_ok_ = (holds);          \
-    if (++(m)->n > (m)->furthest) { \
-      (m)->furthest = (m)->n;       \
-      (m)->why = (misfit);          \
-    }                               \
-    if (!is_ok_) return false;      \
-  } while (false)
-
-/* Copies the release out of lua_ident ("5.4.4"), or "5.4" if unknown. `out` has 16 bytes. */
-void lh_layout_release(const char *ident, char *out);
 
 static inline const raw_object *raw_list(const char *global, lh_list list) {
   static const uint16_t heads[] = {RAW_GLOBAL_ALLGC, RAW_GLOBAL_FINOBJ, RAW_GLOBAL_TOBEFNZ,
@@ -465,6 +390,13 @@ static inline uint64_t raw_string_bytes(const raw_string *s) {
   }
 #endif
   return with_text;
+}
+
+/* The bytes of a text that the object frees and the collector does not count. */
+static inline uint64_t raw_external_bytes(const raw_object *o) {
+  const raw_string *s = (const raw_string *)o;
+  bool is_external = o->type == RAW_LONG_STRING && raw_kind_of_string(s) == RAW_STRING_EXTERNAL;
+  return is_external ? s->long_length + 1 : 0;
 }
 
 /* Slots of the hash part; 0: they are the dummy that all such tables share. */

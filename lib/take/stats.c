@@ -65,6 +65,7 @@ static void count_list(pass *p, const raw_object *o, position *at) {
       await_mark(at);
     }
     add_to_object_count(&passed, bytes);
+    p->counts->external_bytes += raw_external_bytes(o);
     add_to_object_count(&p->counts->all, bytes);
     add_to_object_count(&p->counts->by_type[types[o->type & RAW_BASIC_TYPE]], bytes);
     if (o->marked & p->dead_white) add_to_object_count(&p->counts->dead, bytes);

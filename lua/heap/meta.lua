@@ -115,6 +115,7 @@ function heap.mark(name) end
 ---@field string_table heap.string_table
 ---@field entries? integer of all tables together, where asked for
 ---@field objects? integer all that the collector knows, luaheap's own included
+---@field external_bytes? integer texts of external strings (Lua 5.5), which are in no other figure
 ---@field types? table<string, heap.count> by "string", "table", "closure", "upvalue", "proto",
 ---"userdata" and "thread"
 ---@field dead? heap.count of all: condemned, and not yet freed by a sweep that is under way
@@ -127,9 +128,9 @@ function heap.mark(name) end
 ---
 ---Cost: a pass over all objects, 0.15 to 0.45 times a full collection, 30 to 200 ns an object: some
 ---10 ms for 10 MB. For a big heap that is asked every second leave the objects out, which takes 1
----microsecond: `heap.stats({objects = false})` lacks `objects`, `types`, `dead` and `epochs`.
----`entries = true` also counts the entries of all tables, in one more pass: numbers that pile up in
----a list are no objects.
+---microsecond: `heap.stats({objects = false})` lacks `objects`, `external_bytes`, `types`, `dead`
+---and `epochs`. `entries = true` also counts the entries of all tables, in one more pass: numbers
+---that pile up in a list are no objects.
 ---
 ---For a metrics endpoint, in the text format of Prometheus:
 ---
@@ -153,7 +154,8 @@ function heap.mark(name) end
 function heap.stats(options) end
 
 ---The exact shallow size of one value: the bytes that Lua has allocated for it alone, without
----what it refers to. A table counts with its array and hash parts, a coroutine with its stack.
+---what it refers to. A table counts with its array and hash parts, a coroutine with its stack, a
+---string of Lua 5.5 with its text, wherever that is.
 ---
 ---    heap.sizeof({})                   --> 56
 ---    heap.sizeof(42)                   --> 0: not collectable
