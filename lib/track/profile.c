@@ -325,7 +325,7 @@ static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
 
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
   int os_errno = errno;
-  lh_note_mask(&out->usual_mask);
+  if (out->file) lh_note_mask(&out->usual_mask);
   bool is_asked = out->live && live_is_asked(out->live, now_ns);
   bool is_due = out->is_open && !out->has_events && now_ns - out->flushed_ns >= REWRITE_NS;
   if ((!is_asked && !is_due) || is_forked(out)) {

@@ -553,7 +553,7 @@ int main(void) {
       cmocka_unit_test(leaves_a_handler_that_is_called_once),
       cmocka_unit_test(survives_a_signal_that_comes_too_late),
       cmocka_unit_test(tells_that_the_program_has_taken_the_signal),
-      
+
       cmocka_unit_test(may_be_left_by_another_handler),
       cmocka_unit_test(lives_behind_a_handler_of_the_program),
       cmocka_unit_test(refuses_what_makes_no_sense),
