@@ -134,7 +134,8 @@ void lh_watch_report_late(lh_watcher *w, bool in_handler) {
 void lh_watch_report_handler(lh_watcher *w) {
   static const lh_error error = {
       .code = LH_EBUSY,
-      .message = "no snapshot at the end: a signal handler called exit(), perhaps amid a change"};
+      .message =
+          "no snapshot at the end: the program ends in a signal handler, perhaps amid a change"};
   if (w->options.at_exit && !w->exited) report_file(w, "", NULL, &error);
 }
 

@@ -46,7 +46,7 @@ static void complete_profile(lh_recorder *r) {
 }
 
 static bool is_in_handler(const lh_recorder *r) {
-  static const char message[] = "a signal handler called exit(): the end of the profile is missing";
+  static const char message[] = "the program ends in a signal handler: the profile has no end";
   bool is = lh_is_in_handler(&r->profile->usual_mask);
   if (is && r->report) r->report(message, r->log ? r->log : "");
   return is;
