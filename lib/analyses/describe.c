@@ -355,9 +355,12 @@ static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uin
   if (measure == LH_MEASURE_ALONE) *value = lh_retained_bytes(snapshot, id) - of->inside[id];
   if (measure < LH_MEASURE_ENTRIES) return true;
   if (types[measure] != lh_type_of(snapshot, id) || lh_is_dead(snapshot, id)) return false;
+  if (measure == LH_MEASURE_ENTRIES) {
+    *value = lh_lasting_entries(snapshot, id);
+    return true;
+  }
   lh_object_at(snapshot, id, &o);
   switch (measure) {
-    case LH_MEASURE_ENTRIES: *value = lh_lasting_entries(snapshot, id); break;
     case LH_MEASURE_LENGTH: *value = o.as.string.length; break;
     case LH_MEASURE_CONTENT: *value = o.as.userdata.bytes; break;
     case LH_MEASURE_UPVALUES: *value = o.as.closure.upvalues; break;
