@@ -77,6 +77,12 @@ const lh_id *lh_kept_clusters(lh_snapshot *snapshot) {
   return snapshot->clusters;
 }
 
+void lh_drop_lists(lh_snapshot *snapshot) {
+  lh_free(snapshot->clusters);
+  snapshot->clusters = NULL;
+  if (snapshot->classes) lh_drop_folds(snapshot->classes);
+}
+
 /* ==== Many as a few classes ========================================================== */
 
 bool lh_gathering_make(lh_gathering *g, const lh_tree *tree, const lh_id *top) {

@@ -187,7 +187,8 @@ static bool is_in_row(const lh_snapshot *s, lh_id source) {
   lh_type type = lh_type_of(s, source);
   if (s->ignored) return false;
   return type == LH_TYPE_TABLE || type == LH_TYPE_UPVALUE ||
-         (type == LH_TYPE_CLOSURE && lh_read_upvalue_label(s, s->first_edge[source + 1] - 1, &last));
+         (type == LH_TYPE_CLOSURE &&
+          lh_read_upvalue_label(s, s->first_edge[source + 1] - 1, &last));
 }
 
 /* A key that is no object has no name, so it is not read. */

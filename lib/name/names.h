@@ -66,7 +66,8 @@ struct lh_classes {
 #ifndef LH_EMIT_CLASS_OF
 extern inline __attribute__((gnu_inline))
 #endif
-uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
+uint32_t
+lh_class_of(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->classes && id != LH_ROOT && id <= snapshot->n ? snapshot->classes->of[id]
                                                                  : UINT32_MAX;
 }

@@ -94,10 +94,9 @@ static void put_escaped(FILE *out, unsigned c) {
 /* True: the byte needs no escape. */
 static bool is_plain(const lh_json *w, unsigned char c) {
   enum { PLAIN = 2, NOT_ASCII = 1 };
-  static const uint8_t kinds[256] = {[' '] = PLAIN,        ['!'] = PLAIN,
-                                     ['#' ... ';'] = PLAIN, ['='] = PLAIN,
-                                     ['?' ... '['] = PLAIN, [']' ... '~'] = PLAIN,
-                                     [0x80 ... 0xFF] = NOT_ASCII};
+  static const uint8_t kinds[256] = {
+      [' '] = PLAIN,         ['!'] = PLAIN,         ['#' ... ';'] = PLAIN,      ['='] = PLAIN,
+      ['?' ... '['] = PLAIN, [']' ... '~'] = PLAIN, [0x80 ... 0xFF] = NOT_ASCII};
   return kinds[c] > w->is_ascii;
 }
 
