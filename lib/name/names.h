@@ -63,11 +63,11 @@ struct lh_classes {
 };
 
 /* Inline inside the library. classes.c emits it for callers with public headers alone. */
-#ifndef LH_EMIT_CLASS_OF
-extern inline __attribute__((gnu_inline))
+#ifndef LH_OF_CLASSES
+#define LH_OF_CLASSES extern inline __attribute__((gnu_inline))
 #endif
-uint32_t
-lh_class_of(const lh_snapshot *snapshot, lh_id id) {
+
+LH_OF_CLASSES uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
   return snapshot->classes && id != LH_ROOT && id <= snapshot->n ? snapshot->classes->of[id]
                                                                  : UINT32_MAX;
 }
