@@ -123,6 +123,7 @@ static void answer_tables(cli *c, lh_json *w, lh_snapshot *snapshot, const reque
 static void answer_leaks(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r) {
   if (r->asked.type_mask != 0 || r->asked.garbage) return;
   answer_heaptop(c, w, snapshot, r, "leaks");
+  lh_drop_lists(snapshot); /* the tables need room of their own */
   if (!c->json) putchar('\n');
 }
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "quiet_io.h"
 #include "rooms/take.h"
 
 /* The thread's mask, and the signals that were pending before the write. */
@@ -76,4 +77,21 @@ int lh_hold_cancel(void) {
 
 void lh_release_cancel(int before) {
   (void)pthread_setcancelstate(before, &before);
+}
+
+void lh_note_mask(sigset_t *usual) {
+  (void)pthread_sigmask(SIG_SETMASK, NULL, usual);
+}
+
+bool lh_is_in_handler(const sigset_t *usual) {
+  sigset_t blocked;
+  struct sigaction action;
+  lh_note_mask(&blocked);
+  for (int i = 1; i < NSIG; i++) {
+    if (sigismember(&blocked, i) != 1 || sigismember(usual, i) == 1) continue;
+    if (sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+        action.sa_handler != SIG_IGN)
+      return true;
+  }
+  return false;
 }

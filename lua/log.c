@@ -127,11 +127,14 @@ void hl_note_stderr(void) {
   (void)pthread_once(&once, know_stderr);
 }
 
-/* A host that has closed stderr may have opened its own file or connection under that number.
-** Terminals, /dev/null and files that are open for appending take no harm. */
+/* A host that has closed stderr may have opened its own file, connection or device under that
+** number: a serial port, or the master of a terminal. Files that are open for appending take no
+** harm. */
 static bool may_be_stderr(const struct stat *now) {
   const struct stat *first = &first_stderr.status;
-  if (!first_stderr.is_known || S_ISCHR(now->st_mode)) return true;
+  if (!first_stderr.is_known) return true;
+  if (first_stderr.is_open && S_ISCHR(now->st_mode) && S_ISCHR(first->st_mode))
+    return now->st_rdev == first->st_rdev;
   if (first_stderr.is_open && now->st_dev == first->st_dev && now->st_ino == first->st_ino)
     return true;
   return fcntl(STDERR_FILENO, F_GETFL) & O_APPEND;

@@ -36,7 +36,7 @@ static char *link_to(const words_writer *t, const char *page, const char *key, c
   size_t more = key != NULL ? strlen(key) + view_encoded(value) + 2 : 0;
   char *link = cli_must(malloc(strlen(page) + more + sizeof in)), *end = stpcpy(link, page);
   if (key != NULL) {
-    end += sprintf(end, "?%s=", key);
+    end = stpcpy(stpcpy(stpcpy(end, "?"), key), "=");
     end = view_encode(end, value);
   }
   (void)stpcpy(end, in_of(t, key != NULL ? '&' : '?', in));
@@ -44,13 +44,9 @@ static char *link_to(const words_writer *t, const char *page, const char *key, c
 }
 
 static char *link_to_object(const words_writer *t, const lh_report *report, lh_id id) {
-  char *link, in[32];
   if (id == LH_NO_OBJECT) return NULL;
-  if (asprintf(&link, "/object?at=%s%s",
-               id == LH_ROOT ? "root" : lh_address_text(report->snapshot, id).text,
-               in_of(t, '&', in)) < 0)
-    cli_must(NULL);
-  return link;
+  lh_number address = lh_address_text(report->snapshot, id);
+  return link_to(t, "/object", "at", id == LH_ROOT ? "root" : address.text);
 }
 
 /* link_and(link, "until", "1204"). Frees `link`. */
@@ -108,13 +104,11 @@ static char *command_of(lh_printer *printer, const char *why, lh_next next, cons
 static void put_part(words_writer *t, const char *text, size_t n, const char *link,
                      const char *action) {
   if (n == 0) return;
-  char *part = cli_must(strndup(text, n));
   cli_json_open(t->w, NULL, '{');
-  lh_json_string(t->w, "text", part);
+  lh_json_text(t->w, "text", text, n);
   if (link != NULL) lh_json_string(t->w, "link", link);
   if (action != NULL) lh_json_string(t->w, "action", action);
   cli_json_close(t->w, '}');
-  free(part);
 }
 
 static void forget_hints(words_writer *t) {

@@ -140,6 +140,7 @@ typedef struct lh_step_tree {
   size_t n, capacity;
   uint32_t *of;       /* by object: its step; 0: on no path */
   uint8_t *is_member; /* by object */
+  uint8_t *is_freed;  /* by object: does it go with the members? Set by lh_divide_retained */
 } lh_step_tree;
 
 /* Makes the tree of the shortest paths to `ids`, which are reachable and not luaheap's. `tree` is

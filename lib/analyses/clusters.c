@@ -77,6 +77,12 @@ const lh_id *lh_kept_clusters(lh_snapshot *snapshot) {
   return snapshot->clusters;
 }
 
+void lh_drop_lists(lh_snapshot *snapshot) {
+  lh_free(snapshot->clusters);
+  snapshot->clusters = NULL;
+  if (snapshot->classes) lh_drop_folds(snapshot->classes);
+}
+
 /* ==== Many as a few classes ========================================================== */
 
 bool lh_gathering_make(lh_gathering *g, const lh_tree *tree, const lh_id *top) {
@@ -114,7 +120,8 @@ lh_extent lh_extent_of(const lh_gathering *g, lh_id top) {
   const lh_tree *tree = g->tree;
   const lh_snapshot *snapshot = tree->snapshot;
   const uint32_t *of = snapshot->classes->of;
-  if (g->heads && !g->heads[top])
+  bool is_alone = tree->end[tree->position[top]] == tree->position[top] + 1;
+  if (is_alone || (g->heads && !g->heads[top]))
     return (lh_extent){.members = 1, .shallow_bytes = lh_shallow_bytes(snapshot, top)};
   lh_extent extent = {0};
   lh_id last = top;

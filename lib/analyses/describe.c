@@ -171,18 +171,54 @@ static row *referring_row(collecting *c, const lh_edge *edge, lh_text_id label) 
   return found;
 }
 
+static bool add_reference(collecting *c, const lh_edge *edge) {
+  lh_text_id label = label_of(c, edge);
+  row *found = label == LH_NO_NUMBER ? NULL : referring_row(c, edge, label);
+  if (!found) return false;
+  found->visible.references++;
+  found->visible.sources += found->last != edge->source;
+  found->last = edge->source;
+  return true;
+}
+
+/* Does the source's row have the labels of all edges, but for keys that are no objects? */
+static bool is_in_row(const lh_snapshot *s, lh_id source) {
+  lh_edge last = {.source = source};
+  lh_type type = lh_type_of(s, source);
+  if (s->ignored) return false;
+  return type == LH_TYPE_TABLE || type == LH_TYPE_UPVALUE ||
+         (type == LH_TYPE_CLOSURE &&
+          lh_read_upvalue_label(s, s->first_edge[source + 1] - 1, &last));
+}
+
+/* A key that is no object has no name, so it is not read. */
+static lh_edge edge_in_row(const lh_snapshot *s, lh_id source, uint32_t e) {
+  uint8_t label = s->label[e];
+  if (lh_label_kind(label) != LH_EDGE_VALUE || label & LH_LABEL_KEYED)
+    return lh_edge_at(s, source, e);
+  return (lh_edge){.source = source, .kind = LH_EDGE_VALUE, .weak = label & LH_LABEL_ASIDE};
+}
+
+static bool is_dead_ephemeron(uint8_t label) {
+  return lh_label_kind(label) == LH_EDGE_EPHEMERON && label & LH_LABEL_ASIDE;
+}
+
+static bool add_row(collecting *c, lh_id source) {
+  const lh_snapshot *s = c->snapshot;
+  for (uint32_t e = s->first_edge[source], end = s->first_edge[source + 1]; e < end; e++) {
+    if (!c->of->is_one[lh_true_target(s, e)] || is_dead_ephemeron(s->label[e])) continue;
+    lh_edge edge = edge_in_row(s, source, e);
+    if (!add_reference(c, &edge)) return false;
+  }
+  return true;
+}
+
 static bool add_references(collecting *c, lh_id source) {
   lh_edges it;
   lh_edge edge;
-  for (lh_edges_begin(c->snapshot, source, &it); lh_edges_next(&it, &edge);) {
-    if (!c->of->is_one[edge.target]) continue;
-    lh_text_id label = label_of(c, &edge);
-    row *found = label == LH_NO_NUMBER ? NULL : referring_row(c, &edge, label);
-    if (!found) return false;
-    found->visible.references++;
-    found->visible.sources += found->last != source;
-    found->last = source;
-  }
+  if (is_in_row(c->snapshot, source)) return add_row(c, source);
+  for (lh_edges_begin(c->snapshot, source, &it); lh_edges_next(&it, &edge);)
+    if (c->of->is_one[edge.target] && !add_reference(c, &edge)) return false;
   return true;
 }
 
@@ -320,9 +356,12 @@ static bool measure_of(const lh_instances *of, lh_id id, lh_measure measure, uin
   if (measure == LH_MEASURE_ALONE) *value = lh_retained_bytes(snapshot, id) - of->inside[id];
   if (measure < LH_MEASURE_ENTRIES) return true;
   if (types[measure] != lh_type_of(snapshot, id) || lh_is_dead(snapshot, id)) return false;
+  if (measure == LH_MEASURE_ENTRIES) {
+    *value = lh_lasting_entries(snapshot, id);
+    return true;
+  }
   lh_object_at(snapshot, id, &o);
   switch (measure) {
-    case LH_MEASURE_ENTRIES: *value = lh_lasting_entries(snapshot, id); break;
     case LH_MEASURE_LENGTH: *value = o.as.string.length; break;
     case LH_MEASURE_CONTENT: *value = o.as.userdata.bytes; break;
     case LH_MEASURE_UPVALUES: *value = o.as.closure.upvalues; break;

@@ -407,18 +407,35 @@ static bool *find_linkable(const lh_snapshot *snapshot) {
   return is_linkable;
 }
 
-/* held[id]: another object of its class refers to it. NULL: out of memory. */
-static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
+/* The class of an object that may be linked; LH_NO_NUMBER: it may not. */
+static uint32_t linkable_class(const lh_snapshot *snapshot, const bool *is_linkable, lh_id id) {
+  uint32_t class_index = snapshot->classes->of[id];
+  bool may_link = class_index != UINT32_MAX && is_linkable[class_index] &&
+                  snapshot->distance[id] != LH_UNREACHED;
+  return may_link ? class_index : LH_NO_NUMBER;
+}
+
+/* Most heaps have no linked objects: then nothing is allocated for them. */
+static bool has_links(const lh_snapshot *snapshot, const bool *is_linkable) {
   const uint32_t *of = snapshot->classes->of;
-  size_t n = (size_t)snapshot->n + 1;
-  const lh_id *clusters = lh_kept_clusters(snapshot);
-  bool *is_linkable = find_linkable(snapshot);
-  lh_id *set = clusters && is_linkable ? lh_alloc(n, sizeof *set) : NULL;
-  if (set) memcpy(set, clusters, n * sizeof *set);
-  for (lh_id id = 1; set && id <= snapshot->n; id++) {
-    uint32_t class_index = of[id];
-    if (class_index == UINT32_MAX || !is_linkable[class_index] || !lh_is_reachable(snapshot, id))
-      continue;
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    if (snapshot->clusters[id] != id) return true;
+    uint32_t class_index = linkable_class(snapshot, is_linkable, id);
+    if (class_index == LH_NO_NUMBER) continue;
+    for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++)
+      if (of[snapshot->edge[e]] == class_index && snapshot->edge[e] != id) return true;
+  }
+  return false;
+}
+
+/* held[id]: another object of its class refers to it. */
+static void make_sets(const lh_snapshot *snapshot, const bool *is_linkable, lh_id *set,
+                      uint8_t *held) {
+  const uint32_t *of = snapshot->classes->of;
+  memcpy(set, snapshot->clusters, ((size_t)snapshot->n + 1) * sizeof *set);
+  for (lh_id id = 1; id <= snapshot->n; id++) {
+    uint32_t class_index = linkable_class(snapshot, is_linkable, id);
+    if (class_index == LH_NO_NUMBER) continue;
     for (uint32_t e = snapshot->first_edge[id]; e < snapshot->first_edge[id + 1]; e++) {
       lh_id target = snapshot->edge[e];
       if (of[target] != class_index || target == id) continue;
@@ -426,8 +443,6 @@ static lh_id *make_sets(lh_snapshot *snapshot, uint8_t *held) {
       if (set[id] != set[target]) join_sets(set, snapshot->distance, id, target);
     }
   }
-  lh_free(is_linkable);
-  return set;
 }
 
 /* Lists the *n members of big sets, set by set; all have the class of their representative.
@@ -497,13 +512,16 @@ static bool add_set(lh_grower *grower, const lh_id *set, const uint8_t *held, co
   return lh_add_growing(grower, &g);
 }
 
-static bool find_linked(lh_grower *grower) {
+static bool add_sets(lh_grower *grower, const bool *is_linkable) {
   size_t n = (size_t)grower->snapshot->n + 1;
   uint32_t n_members = 0;
   uint8_t *held = lh_alloc_zeroed(n, 1);
+  lh_id *set = lh_alloc(n, sizeof *set), *members = NULL;
   uint32_t *first = lh_alloc_zeroed(n, sizeof *first);
-  lh_id *set = held && first ? make_sets(grower->snapshot, held) : NULL;
-  lh_id *members = set ? sort_members(grower->snapshot, set, first, &n_members) : NULL;
+  if (held && set && first) {
+    make_sets(grower->snapshot, is_linkable, set, held);
+    members = sort_members(grower->snapshot, set, first, &n_members);
+  }
   bool ok = members != NULL;
   for (uint32_t i = 0, end; ok && i < n_members; i = end) {
     for (end = i + 1; end < n_members && set[members[end]] == set[members[i]];) end++;
@@ -513,9 +531,17 @@ static bool find_linked(lh_grower *grower) {
   return ok;
 }
 
+static bool find_linked(lh_grower *grower) {
+  bool *is_linkable = find_linkable(grower->snapshot);
+  bool ok =
+      is_linkable && (!has_links(grower->snapshot, is_linkable) || add_sets(grower, is_linkable));
+  lh_free(is_linkable);
+  return ok;
+}
+
 static bool find_what_grows(lh_grower *grower, const lh_history *history) {
   grower->tree = lh_dominator_tree(grower->snapshot);
-  if (!grower->tree) return false;
+  if (!grower->tree || !lh_kept_clusters(grower->snapshot)) return false;
   grower->marks = lh_alloc_zeroed((size_t)grower->snapshot->n / 64 + 1, sizeof *grower->marks);
   return grower->marks && make_ages(&grower->ages, grower->tree, history) &&
          lh_find_collections(grower) && find_linked(grower);

@@ -123,7 +123,8 @@ static bool count_holders(const lh_snapshot *snapshot, const lh_step_tree *t, ui
 
 /* Finds the members that stay alive if the last reference of each path in the tree is cut, by a
 ** second search without these references. Members held only by other members do not count. 2.2
-** million objects, half of them members: 0.2 s. */
+** million objects, half of them members: 0.2 s. There is no search if nothing that stays without
+** the members refers to one by another reference. */
 
 /* Nobody can cut between an upvalue and its content, so the function's reference is cut. */
 static lh_id last_target(const lh_snapshot *snapshot, lh_id id) {
@@ -136,6 +137,24 @@ static uint8_t *find_last(const lh_snapshot *snapshot, const uint8_t *is_member)
   for (lh_id id = 1; is_last && id <= snapshot->n; id++)
     if (is_member[id]) is_last[last_target(snapshot, id)] = 1;
   return is_last;
+}
+
+/* Is the source an upvalue whose reference is cut instead of the one to its content? */
+static bool is_cut_upvalue(const lh_snapshot *s, const uint8_t *is_last, lh_id id) {
+  return is_last[id] && lh_type_of(s, id) == LH_TYPE_UPVALUE;
+}
+
+static bool may_be_elsewhere(const lh_snapshot *s, const lh_step_tree *of, const uint8_t *is_last) {
+  for (lh_id id = 0; id <= s->n; id++) {
+    if (of->is_freed[id] || !lh_is_reachable(s, id)) continue;
+    for (uint32_t e = s->first_edge[id], end = s->first_edge[id + 1]; e < end; e++) {
+      lh_id target = s->edge[e];
+      if (is_last[target] ? lh_naming_parent(s, target) != id
+                          : of->is_member[target] && !is_cut_upvalue(s, is_last, id))
+        return true;
+    }
+  }
+  return false;
 }
 
 /* `snapshot` has paths of its own but shares its classes with the original, whose folds are put
@@ -169,6 +188,10 @@ static bool find_elsewhere(const lh_snapshot *snapshot, const lh_step_tree *of,
   lh_search search;
   lh_snapshot without = *snapshot;
   uint8_t *is_last = find_last(snapshot, of->is_member);
+  if (is_last && !may_be_elsewhere(snapshot, of, is_last)) {
+    lh_free(is_last);
+    return true;
+  }
   without.distance = lh_alloc(n, sizeof *without.distance);
   without.parent = lh_alloc(n, sizeof *without.parent);
   without.parent_edge = lh_alloc(n, sizeof *without.parent_edge);

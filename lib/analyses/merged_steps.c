@@ -135,7 +135,7 @@ bool lh_make_step_tree(lh_step_tree *t, const lh_snapshot *snapshot, const lh_id
 }
 
 void lh_free_step_tree(lh_step_tree *t) {
-  LH_FREE_ALL(t->list, t->of, t->is_member);
+  LH_FREE_ALL(t->list, t->of, t->is_member, t->is_freed);
 }
 
 /* ==== Bytes ========================================================================== */
@@ -222,6 +222,8 @@ bool lh_divide_retained(lh_step_tree *t, const lh_snapshot *snapshot, const lh_i
   ok = ok && d.queue;
   if (ok) meet_all(&d);
   if (ok) sum_up_bytes(&d);
+  t->is_freed = d.freed.is_freed;
+  d.freed.is_freed = NULL;
   lh_free(d.queue);
   lh_freed_set_free(&d.freed);
   return ok;

@@ -191,11 +191,21 @@ typedef struct lh_rising_string {
   lh_type holder_type;
   uint64_t field[4];         /* words that tell a field of the holder */
   uint64_t shallow_bytes[2]; /* in a, 0 without one, and b */
-  char *text;                /* the kept bytes in b */
-  uint64_t kept, length;
-  lh_id in_b; /* this and the next: while it is looked for */
+  uint32_t text;             /* index of lh_counted.texts */
+  lh_id in_b;                /* this and the next: while it is looked for */
   bool continues;
 } lh_rising_string;
+
+/* A string of b, which many fields may have. */
+typedef struct lh_rising_text {
+  char *bytes; /* the kept ones */
+  uint64_t kept, length;
+} lh_rising_text;
+
+/* While strings are looked for: pairs that were compared, and the numbers of texts, by id. */
+typedef struct lh_rising_search {
+  lh_map compared, text_of;
+} lh_rising_search;
 
 struct lh_counted {
   lh_finalized *finalized;
@@ -212,6 +222,8 @@ struct lh_counted {
   size_t n_rising, rising_capacity;
   lh_rising_string *strings; /* of b, by holder */
   size_t n_strings, string_capacity;
+  lh_rising_text *texts;
+  size_t n_texts, text_capacity;
   bool has_rising;
 };
 
@@ -236,10 +248,10 @@ bool lh_describe_grown(const lh_snapshot *c, lh_diff *diff);
 
 /* grown_strings.c. lh_find_rising_strings adds the strings of a holder that is in a and b, and
 ** changed. young: the objects of b that a lacks. lh_add_grown_strings appends to `grown` those that
-** are longer in c, with garbage; the array has room for *capacity. False: out of memory.
-** O(edges of the holders). */
+** are longer in c, with garbage; the array has room for *capacity. A string that several fields of
+** a holder have counts once for it. False: out of memory. O(edges of the holders). */
 bool lh_find_rising_strings(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now,
-                            lh_id_range young, lh_counted *counted);
+                            lh_id_range young, lh_counted *counted, lh_rising_search *search);
 bool lh_add_grown_strings(const lh_snapshot *b, const lh_snapshot *c, uint32_t b_in_c,
                           lh_diff *diff, size_t *capacity);
 

@@ -52,20 +52,40 @@ static bool is_continued(lh_kept_string x, lh_kept_string y) {
          (x.kept > 0 && 2 * common_end(&x, &y) >= x.kept);
 }
 
+/* Many fields may have the same two strings. */
+static bool is_pair_continued(lh_map *compared, uint64_t pair, lh_kept_string x, lh_kept_string y,
+                              bool *ok) {
+  uint32_t *known = lh_map_at(compared, pair);
+  *ok = known != NULL;
+  if (known && *known == LH_NO_NUMBER) *known = is_continued(x, y);
+  return known && *known == 1;
+}
+
+/* Marks a string of a holder. False: another field had it, or there is no memory (*ok). */
+static bool is_first_field(lh_map *seen, lh_id string, bool *ok) {
+  size_t n = seen->n;
+  *ok = lh_map_first(seen, string, 0) != NULL;
+  return seen->n > n;
+}
+
 /* ==== From a to b =================================================================== */
 
 /* The fields with new strings of one holder in b. */
 typedef struct fields {
   const lh_snapshot *a, *b;
   lh_counted *counted;
+  lh_rising_search *search;
   size_t first;  /* of counted->strings */
   lh_map number; /* words of a field -> its number behind the first */
+  lh_map seen;   /* strings */
 } fields;
 
 /* In b. */
 static bool add_field(fields *f, const lh_edge *edge) {
   lh_counted *k = f->counted;
   uint64_t words[4];
+  bool ok;
+  if (!is_first_field(&f->seen, edge->target, &ok)) return ok;
   tell_field(f->b, edge, words);
   uint32_t number = lh_map_number_words(&f->number, words, 4);
   if (number == LH_NO_NUMBER) return false;
@@ -79,19 +99,36 @@ static bool add_field(fields *f, const lh_edge *edge) {
 }
 
 /* In a. */
-static void meet_field(fields *f, const lh_edge *edge) {
+static bool meet_field(fields *f, const lh_edge *edge) {
   uint64_t words[4];
-  if (edge->kind == LH_EDGE_KEY || !lh_is_string(f->a, edge->target)) return;
+  bool ok;
+  if (edge->kind == LH_EDGE_KEY || !lh_is_string(f->a, edge->target)) return true;
   tell_field(f->a, edge, words);
   uint32_t number = lh_map_get_words(&f->number, words, 4);
-  if (number >= f->counted->n_strings - f->first) return;
+  if (number >= f->counted->n_strings - f->first) return true;
   lh_rising_string *string = &f->counted->strings[f->first + number];
   string->shallow_bytes[0] = lh_shallow_bytes(f->a, edge->target);
   string->continues =
-      is_continued(lh_string_at(f->a, edge->target), lh_string_at(f->b, string->in_b));
+      is_pair_continued(&f->search->compared, (uint64_t)edge->target << 32 | string->in_b,
+                        lh_string_at(f->a, edge->target), lh_string_at(f->b, string->in_b), &ok);
+  return ok;
 }
 
-/* Drops strings that do not continue those of a, and copies the texts of the others. */
+static bool keep_text(fields *f, lh_rising_string *string) {
+  lh_counted *k = f->counted;
+  lh_kept_string text = lh_string_at(f->b, string->in_b);
+  string->text = lh_map_number(&f->search->text_of, string->in_b);
+  if (string->text == LH_NO_NUMBER) return false;
+  if (string->text < k->n_texts) return true;
+  if (!lh_grow(&k->texts, k->n_texts, &k->text_capacity, sizeof *k->texts)) return false;
+  char *bytes = lh_alloc(text.kept, 1);
+  if (!bytes) return false;
+  if (text.kept > 0) memcpy(bytes, text.bytes, text.kept);
+  k->texts[k->n_texts++] = (lh_rising_text){bytes, text.kept, text.length};
+  return true;
+}
+
+/* Drops strings that do not continue those of a, and keeps the texts of the others. */
 static bool keep_texts(fields *f, uint64_t holder, lh_type type) {
   lh_counted *k = f->counted;
   size_t n = k->n_strings;
@@ -99,31 +136,28 @@ static bool keep_texts(fields *f, uint64_t holder, lh_type type) {
   for (size_t i = f->first; i < n; i++) {
     lh_rising_string string = k->strings[i];
     if (!string.continues) continue;
-    lh_kept_string text = lh_string_at(f->b, string.in_b);
     string.holder = holder;
     string.holder_type = type;
-    string.text = lh_alloc(text.kept, 1);
-    if (!string.text) return false;
-    if (text.kept > 0) memcpy(string.text, text.bytes, text.kept);
-    string.kept = text.kept;
-    string.length = text.length;
+    if (!keep_text(f, &string)) return false;
     k->strings[k->n_strings++] = string;
   }
   return true;
 }
 
 bool lh_find_rising_strings(const lh_snapshot *a, lh_id then, const lh_snapshot *b, lh_id now,
-                            lh_id_range young, lh_counted *counted) {
-  fields f = {.a = a, .b = b, .counted = counted, .first = counted->n_strings};
+                            lh_id_range young, lh_counted *counted, lh_rising_search *search) {
+  fields f = {.a = a, .b = b, .counted = counted, .search = search, .first = counted->n_strings};
   bool ok = true;
   lh_edges it;
   lh_edge edge;
   for (lh_recorded_begin(b, now, &it); ok && lh_recorded_next(&it, &edge);)
     if (is_new_string(b, young, &edge)) ok = add_field(&f, &edge);
   if (ok && counted->n_strings > f.first)
-    for (lh_recorded_begin(a, then, &it); lh_recorded_next(&it, &edge);) meet_field(&f, &edge);
+    for (lh_recorded_begin(a, then, &it); ok && lh_recorded_next(&it, &edge);)
+      ok = meet_field(&f, &edge);
   ok = ok && keep_texts(&f, lh_address_of(b, now), lh_type_of(b, now));
   lh_map_free(&f.number);
+  lh_map_free(&f.seen);
   return ok;
 }
 
@@ -131,8 +165,9 @@ bool lh_find_rising_strings(const lh_snapshot *a, lh_id then, const lh_snapshot 
 
 /* The rising strings of one holder: from *at on. */
 static bool add_holder(const lh_counted *counted, size_t first, size_t end, const lh_snapshot *c,
-                       lh_id holder, lh_id_range young, lh_diff *diff, size_t *capacity) {
-  lh_map number = {0};
+                       lh_id holder, lh_id_range young, lh_map *compared, lh_diff *diff,
+                       size_t *capacity) {
+  lh_map number = {0}, seen = {0};
   bool ok = true;
   lh_edges it;
   lh_edge edge;
@@ -146,8 +181,12 @@ static bool add_holder(const lh_counted *counted, size_t first, size_t end, cons
     uint32_t i = lh_map_get_words(&number, words, 4);
     if (i >= end - first) continue;
     const lh_rising_string *string = &counted->strings[first + i];
-    lh_kept_string before = {.bytes = string->text, .kept = string->kept, .length = string->length};
-    if (!is_continued(before, lh_string_at(c, edge.target))) continue;
+    const lh_rising_text *text = &counted->texts[string->text];
+    lh_kept_string before = {.bytes = text->bytes, .kept = text->kept, .length = text->length};
+    if (!is_pair_continued(compared, (uint64_t)string->text << 32 | edge.target, before,
+                           lh_string_at(c, edge.target), &ok) ||
+        !is_first_field(&seen, edge.target, &ok))
+      continue;
     ok = lh_grow(&diff->grown, diff->n_grown, capacity, sizeof *diff->grown);
     if (!ok) break;
     lh_grown *grown = &diff->grown[diff->n_grown++];
@@ -156,6 +195,7 @@ static bool add_holder(const lh_counted *counted, size_t first, size_t end, cons
     grown->shallow_bytes[2] = lh_shallow_bytes(c, edge.target);
   }
   lh_map_free(&number);
+  lh_map_free(&seen);
   return ok;
 }
 
@@ -163,12 +203,15 @@ bool lh_add_grown_strings(const lh_snapshot *b, const lh_snapshot *c, uint32_t b
                           lh_diff *diff, size_t *capacity) {
   const lh_counted *counted = b->counted;
   lh_id_range young = lh_younger_than(c, LH_LIST_ALLGC, b_in_c);
+  lh_map compared = {0};
   bool ok = true;
   for (size_t i = 0, end; ok && i < counted->n_strings; i = end) {
     const lh_rising_string *first = &counted->strings[i];
     for (end = i; end < counted->n_strings && counted->strings[end].holder == first->holder;) end++;
     lh_id holder = lh_find_in_later(b, first->holder, first->holder_type, c, b_in_c);
-    if (holder != LH_NO_OBJECT) ok = add_holder(counted, i, end, c, holder, young, diff, capacity);
+    if (holder != LH_NO_OBJECT)
+      ok = add_holder(counted, i, end, c, holder, young, &compared, diff, capacity);
   }
+  lh_map_free(&compared);
   return ok;
 }

@@ -12,9 +12,9 @@
 
 void lh_counted_free(lh_counted *counted) {
   lh_spot_numbers_free(&counted->numbers);
-  for (size_t i = 0; i < counted->n_strings; i++) lh_free(counted->strings[i].text);
+  for (size_t i = 0; i < counted->n_texts; i++) lh_free(counted->texts[i].bytes);
   LH_FREE_ALL(counted->finalized, counted->printed, counted->weak, counted->rising,
-              counted->strings);
+              counted->strings, counted->texts);
 }
 
 static void free_counted(lh_counted *counted) {
@@ -119,6 +119,7 @@ static bool add_rising(const lh_snapshot *a, lh_id then, const lh_snapshot *b, l
 
 int lh_find_rising(lh_snapshot *a, lh_snapshot *b, lh_error *error) {
   lh_counted *counted = b->counted;
+  lh_rising_search search = {0};
   uint32_t a_in_b, distance = 0;
   bool ok = true;
   if (counted->has_rising || !lh_find_own_mark(a, b, &a_in_b)) return LH_OK;
@@ -130,8 +131,10 @@ int lh_find_rising(lh_snapshot *a, lh_snapshot *b, lh_error *error) {
     if (n_equal > 0) id += n_equal - 1; /* most objects do not change */
     if (then == LH_NO_OBJECT || n_equal > 0) continue;
     ok = add_rising(a, then, b, id, counted) &&
-         lh_find_rising_strings(a, then, b, id, young, counted);
+         lh_find_rising_strings(a, then, b, id, young, counted, &search);
   }
+  lh_map_free(&search.compared);
+  lh_map_free(&search.text_of);
   counted->has_rising = ok;
   return ok ? LH_OK : lh_fail_memory(error, "listing what grew");
 }

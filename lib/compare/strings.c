@@ -19,15 +19,23 @@ typedef struct contents {
   size_t n, capacity, first_capacity;
 } contents;
 
+/* A string whose row is looked up soon: by then its place in the map is in the cache. */
+typedef struct coming {
+  lh_id id;
+  lh_content content;
+  uint64_t hash;
+} coming;
+
+enum { AHEAD = 16 };
+
 /* If hashes collide, the next free hash is used. NULL: out of memory. */
-static uint32_t *row_of_content(contents *c, const lh_snapshot *snapshot, lh_id id) {
-  lh_content content = lh_content_of(snapshot, id, c->limit);
-  for (uint64_t key = lh_hash_content(&content, c->seed);; key++) {
+static uint32_t *row_of_content(contents *c, const coming *it) {
+  for (uint64_t key = it->hash;; key++) {
     uint32_t *row = lh_map_at(&c->by_hash, key);
     if (!row || *row == LH_NO_NUMBER) return row;
     const first *other = &c->firsts[*row];
     lh_content known = lh_content_of(other->snapshot, other->id, c->limit);
-    if (lh_same_content(&content, &known)) return row;
+    if (lh_same_content(&it->content, &known)) return row;
   }
 }
 
@@ -40,17 +48,30 @@ static bool add_content(contents *c, const lh_snapshot *snapshot, lh_id id) {
   return true;
 }
 
+static bool count_string(contents *c, const lh_snapshot *snapshot, const coming *it, int which) {
+  uint32_t *row = row_of_content(c, it);
+  if (!row || (*row == LH_NO_NUMBER && !add_content(c, snapshot, it->id))) return false;
+  if (*row == LH_NO_NUMBER) *row = (uint32_t)c->n - 1;
+  lh_string_change *change = &c->rows[*row];
+  if (which == 1 && change->example == LH_NO_OBJECT) change->example = it->id;
+  change->objects[which]++;
+  change->bytes[which] += lh_shallow_bytes(snapshot, it->id);
+  return true;
+}
+
 static bool count_strings(contents *c, const lh_snapshot *snapshot, int which) {
+  coming ring[AHEAD];
+  size_t n = 0, done = 0;
   for (lh_id id = 1; id <= snapshot->n; id++) {
     if (lh_type_of(snapshot, id) != LH_TYPE_STRING || !lh_is_reachable(snapshot, id)) continue;
-    uint32_t *row = row_of_content(c, snapshot, id);
-    if (!row || (*row == LH_NO_NUMBER && !add_content(c, snapshot, id))) return false;
-    if (*row == LH_NO_NUMBER) *row = (uint32_t)c->n - 1;
-    lh_string_change *change = &c->rows[*row];
-    if (which == 1 && change->example == LH_NO_OBJECT) change->example = id;
-    change->objects[which]++;
-    change->bytes[which] += lh_shallow_bytes(snapshot, id);
+    if (n - done == AHEAD && !count_string(c, snapshot, &ring[done++ % AHEAD], which)) return false;
+    coming *it = &ring[n++ % AHEAD];
+    *it = (coming){.id = id, .content = lh_content_of(snapshot, id, c->limit)};
+    it->hash = lh_hash_content(&it->content, c->seed);
+    lh_map_prefetch(&c->by_hash, it->hash);
   }
+  while (done < n)
+    if (!count_string(c, snapshot, &ring[done++ % AHEAD], which)) return false;
   return true;
 }
 

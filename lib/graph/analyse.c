@@ -171,7 +171,6 @@ static uint64_t count_values(const lh_snapshot *s, lh_id table) {
 }
 
 uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id) {
-  lh_object object;
   lh_edges it;
   lh_value key, value;
   uint64_t n = 0;
@@ -179,8 +178,7 @@ uint64_t lh_lasting_entries(const lh_snapshot *snapshot, lh_id id) {
   lh_weak_sides weak = lh_weak_sides_of(snapshot, id);
   bool is_weak = weak.keys || weak.values;
   if (!is_weak && !(snapshot->key_kinds[id] & LH_HAS_SCALARS)) return count_values(snapshot, id);
-  lh_object_at(snapshot, id, &object);
-  if (!is_weak) return object.as.table.array_used + object.as.table.hash_used;
+  if (!is_weak) return lh_recorded_entries(snapshot, id);
   for (lh_entries_begin(snapshot, id, &it); lh_entries_next(&it, &key, &value);)
     n += !(weak.keys && is_lost(snapshot, key)) && !(weak.values && is_lost(snapshot, value));
   return n;

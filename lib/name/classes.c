@@ -7,6 +7,7 @@
 ** classes of their contents (collections.c). 4 bytes an object remain; 2.2 million objects take
 ** about 0.25 s.
 */
+#define LH_OF_CLASSES /* emits lh_class_of */
 #include "names.h"
 #include "read/decode.h"
 
@@ -438,11 +439,6 @@ bool lh_continues_list(const lh_snapshot *snapshot, lh_id id) {
     return false;
   uint64_t others = snapshot->retained[dominator] - lh_shallow_bytes(snapshot, dominator);
   return snapshot->retained[id] > others / 2;
-}
-
-uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
-  return snapshot->classes && id != LH_ROOT && id <= snapshot->n ? snapshot->classes->of[id]
-                                                                 : UINT32_MAX;
 }
 
 bool lh_is_permanent(const lh_snapshot *snapshot, lh_id id) {

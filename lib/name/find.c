@@ -279,7 +279,7 @@ static int add_instances(lh_finder *finder, lh_range name, bool pattern, bool ga
     n_garbage += matches[i] ? class->garbage_objects : 0;
   }
   garbage = garbage || n_reachable == 0;
-  uint32_t n = n_reachable + n_garbage > 0 ? snapshot->n : 0;
+  uint32_t n = (garbage ? n_garbage : n_reachable) > 0 ? snapshot->n : 0;
   for (lh_id id = 1; has_room && id <= n; id++) {
     uint32_t class_index = lh_class_of(snapshot, id);
     if (class_index == UINT32_MAX || lh_is_reachable(snapshot, id) == garbage) continue;

@@ -88,6 +88,10 @@ uint32_t *lh_map_at(lh_map *map, uint64_t key) {
   return value_under(map, &key, 1);
 }
 
+void lh_map_prefetch(const lh_map *map, uint64_t key) {
+  if (map->n_slots > 0) __builtin_prefetch(&map->slots[hash_of(map, &key, 1) & (map->n_slots - 1)]);
+}
+
 bool lh_map_count(lh_map *map, uint64_t key) {
   uint32_t *count = lh_map_at(map, key);
   if (count) *count = *count == LH_NO_NUMBER ? 1 : *count + 1;

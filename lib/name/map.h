@@ -27,6 +27,9 @@ uint32_t lh_map_get(const lh_map *map, uint64_t key);
 /* A new key has LH_NO_NUMBER. The pointer is valid until the next call. */
 uint32_t *lh_map_at(lh_map *map, uint64_t key);
 
+/* Fetches the slot of a key that will be looked up soon. */
+void lh_map_prefetch(const lh_map *map, uint64_t key);
+
 /* Adds 1; a new key starts at 0. */
 bool lh_map_count(lh_map *map, uint64_t key);
 

@@ -62,6 +62,16 @@ struct lh_classes {
   lh_id registry, globals, loaded;
 };
 
+/* Inline inside the library. classes.c emits it for callers with public headers alone. */
+#ifndef LH_OF_CLASSES
+#define LH_OF_CLASSES extern inline __attribute__((gnu_inline))
+#endif
+
+LH_OF_CLASSES uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id) {
+  return snapshot->classes && id != LH_ROOT && id <= snapshot->n ? snapshot->classes->of[id]
+                                                                 : UINT32_MAX;
+}
+
 void lh_free_code_references(lh_code_references *code_references);
 
 /* classes.c: for when the paths that name objects change. */

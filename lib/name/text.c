@@ -34,13 +34,15 @@ void lh_text_string(lh_text *text, const char *string) {
 }
 
 void lh_text_vformat(lh_text *text, const char *format, va_list arguments) {
+  enum { USUAL = 60 };
   va_list again;
   va_copy(again, arguments);
-  int n = vsnprintf(NULL, 0, format, arguments);
-  if (n < 0)
-    text->failed = true;
-  else if (reserve(text, (size_t)n))
-    text->n += (size_t)vsnprintf(text->bytes + text->n, (size_t)n + 1, format, again);
+  size_t room = reserve(text, USUAL) ? text->capacity - text->n : 0;
+  int n = room > 0 ? vsnprintf(text->bytes + text->n, room, format, arguments) : -1;
+  if (n >= 0 && (size_t)n >= room && reserve(text, (size_t)n))
+    n = vsnprintf(text->bytes + text->n, (size_t)n + 1, format, again);
+  text->failed |= n < 0;
+  if (!text->failed) text->n += (size_t)n;
   va_end(again);
 }
 

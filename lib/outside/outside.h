@@ -156,7 +156,7 @@ void lh_process_close(lh_target *target);
 /* Opens /proc/PID/`name`. -1: failed, see errno. */
 int lh_process_file(int64_t process_id, const char *name, int flags);
 
-/* Field i of /proc/PID/stat behind the program's name; 1 is the state. "": no such process. */
+/* Field i of /proc/PID/task/PID/stat behind the program's name; 1 is the state. "": no such process. */
 typedef struct lh_process_field {
   char text[32];
 } lh_process_field;

@@ -68,10 +68,12 @@ static uint64_t find_last_number(const char *value) {
   return number;
 }
 
+/* The thread's own file: for that of the process the kernel adds up the times of all threads. */
 lh_process_field lh_process_field_of(int64_t process_id, unsigned i) {
-  char text[512];
+  char text[512], name[64];
   lh_process_field field = {""};
-  ssize_t n = lh_process_text(process_id, "stat", text, sizeof text);
+  (void)snprintf(name, sizeof name, "task/%" PRId64 "/stat", process_id);
+  ssize_t n = lh_process_text(process_id, name, text, sizeof text);
   const char *at = n > 0 ? strrchr(text, ')') : NULL;
   for (; at && i > 0; i--) at = strchr(at + 1, ' ');
   if (at) (void)snprintf(field.text, sizeof field.text, "%.*s", (int)strcspn(at + 1, " "), at + 1);

@@ -157,7 +157,8 @@ bool lh_thread_wait(lh_thread *thread, lh_course course, uint64_t until_ns) {
 /* In exec, ptrace on a process waits until all other threads have ended. A traced thread has not
 ** ended before its tracer has waited for it. So tracer and thread could wait for each other. A
 ** timer's signal interrupts the tracer: its handler waits for ended threads, and the kernel goes
-** on. The signal's action is restored at the end. */
+** on. The handler starts the timer anew at its end, since it takes longer than the timer if there
+** are thousands of threads. The signal's action is restored at the end. */
 
 #ifndef sigev_notify_thread_id
 #define sigev_notify_thread_id _sigev_un._tid
@@ -173,6 +174,11 @@ static void wait_if_ended(pid_t thread) {
   if (has_ended) (void)waitid(P_PID, (id_t)thread, &change, changes);
 }
 
+static bool start_timer(const lh_stop *stop) {
+  const struct itimerspec soon = {.it_value.tv_nsec = 2000000};
+  return timer_settime(stop->timer, 0, &soon, NULL) == 0;
+}
+
 static void wait_for_ended(int signal_number, siginfo_t *info, void *context) {
   (void)signal_number, (void)context;
   int os_errno = errno;
@@ -180,17 +186,15 @@ static void wait_for_ended(int signal_number, siginfo_t *info, void *context) {
   for (size_t i = 0; info->si_code == SI_TIMER && i < stop->n; i++) {
     if (!stop->threads[i].is_child) wait_if_ended(stop->threads[i].id);
   }
+  if (info->si_code == SI_TIMER) (void)start_timer(stop);
   errno = os_errno;
 }
 
-static bool start_timer(lh_stop *stop, int signal_number, timer_t *timer) {
-  enum { INTERVAL_NS = 2000000 };
-  const struct itimerspec each = {{.tv_nsec = INTERVAL_NS}, {.tv_nsec = INTERVAL_NS}};
+static bool make_timer(lh_stop *stop, int signal_number) {
   struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal_number};
   event.sigev_value.sival_ptr = stop;
   event.sigev_notify_thread_id = gettid();
-  return timer_create(CLOCK_MONOTONIC, &event, timer) == 0 &&
-         timer_settime(*timer, 0, &each, NULL) == 0;
+  return timer_create(CLOCK_MONOTONIC, &event, &stop->timer) == 0 && start_timer(stop);
 }
 
 /* Up to Linux 6.12 a deleted timer's signal may still come. Another sender's is raised again. */
@@ -209,16 +213,15 @@ static int trace_thread(lh_stop *stop, pid_t thread) {
                                    .sa_flags = SA_SIGINFO | SA_RESTART};
   struct sigaction before;
   sigset_t timers;
-  timer_t timer;
   (void)sigemptyset(&timers);
   (void)sigaddset(&timers, signal_number);
   (void)sigaction(signal_number, &action, &before);
   int os_errno = EAGAIN;
-  if (start_timer(stop, signal_number, &timer)) {
+  if (make_timer(stop, signal_number)) {
     (void)pthread_sigmask(SIG_UNBLOCK, &timers, NULL);
     os_errno = ptrace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD) == 0 ? 0 : errno;
     (void)pthread_sigmask(SIG_BLOCK, &timers, NULL);
-    (void)timer_delete(timer);
+    (void)timer_delete(stop->timer);
     forget_signals(signal_number, &timers);
   }
   (void)sigaction(signal_number, &before, NULL);

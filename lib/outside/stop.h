@@ -64,6 +64,7 @@ typedef struct lh_stop {
   const sigset_t *before; /* signal mask before ours */
   lh_thread *threads;
   size_t n, capacity;
+  timer_t timer; /* while a thread is being traced */
 } lh_stop;
 
 /* Traces all threads, which go on. Borrows `before`. On failure none is traced. LH_EIO: the process

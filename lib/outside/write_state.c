@@ -281,9 +281,11 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 
-/* lh_is_consistent writes into a thread: so the thread must be the target's before. */
+/* Marks are linked behind any object, also a dead one, and lh_is_consistent writes into a
+** thread. So both must be the target's before. */
 static bool is_sound(state_writer *s, const raw_object *object, uint64_t bytes) {
   uint64_t of_thread = s->state.layout.base_call + sizeof(raw_call);
+  if (!is_of_target(s, object, sizeof *object) && !has_made(&s->state, object)) return false;
   if (object->type == RAW_THREAD && !is_of_target(s, object, of_thread)) return false;
   return has_bounded_length(s, object) && lh_is_consistent(&s->consistency, object) &&
          is_whole_of_target(s, object, bytes);

@@ -91,12 +91,13 @@ static void put_escaped(FILE *out, unsigned c) {
   }
 }
 
-/* True: the byte needs no escape. `others` has a bit for each ASCII byte that does. */
+/* True: the byte needs no escape. */
 static bool is_plain(const lh_json *w, unsigned char c) {
-  static const uint64_t others[] = {
-      UINT32_MAX | UINT64_C(1) << '"' | UINT64_C(1) << '<' | UINT64_C(1) << '>',
-      UINT64_C(1) << ('\\' - 64) | UINT64_C(1) << (0x7F - 64)};
-  return c < 0x80 ? (others[c >> 6] >> (c & 63) & 1) == 0 : !w->is_ascii;
+  enum { PLAIN = 2, NOT_ASCII = 1 };
+  static const uint8_t kinds[256] = {
+      [' '] = PLAIN,         ['!'] = PLAIN,         ['#' ... ';'] = PLAIN,      ['='] = PLAIN,
+      ['?' ... '['] = PLAIN, [']' ... '~'] = PLAIN, [0x80 ... 0xFF] = NOT_ASCII};
+  return kinds[c] > w->is_ascii;
 }
 
 static void put_string(const lh_json *w, const char *text, size_t n) {

@@ -14,6 +14,7 @@
 ** disappears; a temporarily named one (file.h) is removed when the host next asks for the job.
 */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -88,9 +89,18 @@ static void be_first_to_go(void) {
   (void)close(fd);
 }
 
+/* A child with the host's real-time policy would keep the host from the processor that they share
+** until the file is written. */
+static void leave_real_time(void) {
+  int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+  if (policy == SCHED_FIFO || policy == SCHED_RR)
+    (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
+}
+
 static _Noreturn void write_and_exit(lh_shot *shot, lh_file *file, const lh_child *child,
                                      report *shared) {
   lh_taken taken;
+  leave_real_time();
   close_those_of_host(file, child->tell);
   be_first_to_go();
   shared->written = lh_shot_save(shot, file, &taken);

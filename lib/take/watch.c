@@ -8,7 +8,7 @@
 ** frees; the watcher is freed with it.
 **
 ** exit() may come without lua_close, as in os.exit(0). If a C function called it, the heap is
-** consistent. If Lua code is running, a signal handler called it, and no snapshot is taken.
+** consistent. A signal handler may have interrupted Lua or malloc: then no snapshot is taken.
 **
 ** Our own thread serves when the running thread is unknown or its stack must not be touched: out of
 ** memory, and exit().
@@ -185,7 +185,11 @@ static bool runs_lua_code(const void *thread) {
 
 void lh_watch_exit(lh_watcher *w) {
   const void *running = lh_threads_running(w);
-  if (w->busy || runs_lua_code(running)) return;
+  if (w->busy) return;
+  if (runs_lua_code(running) || lh_is_in_handler(&w->usual_mask)) {
+    lh_watch_report_handler(w);
+    return;
+  }
   w->running_thread = running ? running : w->main_thread; /* as if the host had asked */
   if (w->own_thread) take_last(w, w->own_thread);
 }

@@ -25,6 +25,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "quiet_io.h"
 #include "state.h"
 #include "thread_set.h"
 
@@ -81,6 +82,7 @@ typedef struct lh_watcher {
   _Atomic uint64_t signalled; /* number of the last signal that asked */
   _Atomic pthread_t owner;
   _Atomic pid_t owner_id;
+  sigset_t usual_mask; /* of the owner, when it last asked for memory */
   lh_thread_set threads;
 
   size_t n_armed;
@@ -89,7 +91,7 @@ typedef struct lh_watcher {
   size_t patience;   /* growths until all threads are armed again, if no hook fires */
   lua_State *newest; /* the thread that was made last; NULL: it died */
 
-  bool ticking; /* the timers exist */
+  pid_t ticking; /* the process that has the timers; 0: there are none */
   int timers[2];
   bool told_late;
   uint64_t asked_ns; /* first growth of the heap during a request; 0: none */
@@ -211,6 +213,9 @@ void lh_watch_report_unheard(lh_watcher *watcher, bool is_blocked);
 /* Reports, once, that a request waits for a safe point. In a signal handler it does so only if the
 ** host's report function may be called there. */
 void lh_watch_report_late(lh_watcher *watcher, bool in_handler);
+
+/* Reports that exit() came from a signal handler, so that there is no snapshot at the end. */
+void lh_watch_report_handler(lh_watcher *watcher);
 
 void lh_watch_free_reserve(lh_watcher *watcher);
 

@@ -69,6 +69,7 @@ static void look_at_time(lh_watcher *w) {
   uint64_t now = lh_watch_now_ns();
   if (now == w->looked_ns) return;
   w->looked_ns = now;
+  if (w->options.at_exit) lh_note_mask(&w->usual_mask); /* a call that a sandbox may forbid */
   lh_watch_reap(w);
   if (now >= w->next_check_ns) look_at_signal(w, now);
   if (now >= w->next_file_ns) {
@@ -95,6 +96,7 @@ static void note_owner(lh_watcher *w) {
   if (atomic_load_explicit(&w->owner, memory_order_relaxed) == self) return;
   w->busy = 1;
   lh_ticks_end(w); /* the timers were another thread's */
+  lh_note_mask(&w->usual_mask);
   atomic_store(&w->owner, self);
   atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
   w->busy = 0;

@@ -55,7 +55,7 @@ static bool has_our_hook(lua_State *thread) {
 **
 ** The signal is SIGURG, whatever the watched one is: it is ignored by default, and a host's handler
 ** for it must expect any number of them. The timers are the kernel's, not libc's, because signal
-** handlers make them. A forked child has none. */
+** handlers make them. A child has none, but may have timers of its own with their numbers. */
 
 enum { TICK, LATE, TIMERS };
 
@@ -85,13 +85,13 @@ static void begin_ticks(lh_watcher *w) {
   struct timespec late = {LH_LATE_SECONDS, 0}, never = {0, 0};
   w->timers[TICK] = make_timer(TICK, CLOCK_THREAD_CPUTIME_ID, &(struct itimerspec){step, step});
   w->timers[LATE] = make_timer(LATE, CLOCK_MONOTONIC, &(struct itimerspec){never, late});
-  w->ticking = true;
+  w->ticking = getpid();
 }
 
 void lh_ticks_end(lh_watcher *w) {
-  if (!w->ticking) return;
-  w->ticking = false;
-  for (int i = 0; i < TIMERS; i++)
+  bool are_ours = w->ticking == getpid();
+  w->ticking = 0;
+  for (int i = 0; i < TIMERS && are_ours; i++)
     if (w->timers[i] >= 0) (void)syscall(SYS_timer_delete, w->timers[i]);
 }
 

@@ -101,13 +101,18 @@ static bool take_tick(const siginfo_t *info, pthread_t self) {
   return true;
 }
 
+/* Another handler may never return: it must not interrupt us while we count as a reader. */
 static void on_signal(int number, siginfo_t *info, void *context) {
   int os_errno = errno, before = lh_hold_cancel();
   pthread_t self = pthread_self();
+  sigset_t all, mask;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &mask);
   (void)atomic_fetch_add(&watchers.readers, 1);
   bool is_new = !take_tick(info, self) && !take_forwarded(number, self);
   if (is_new) request(number, self);
-  (void)atomic_fetch_sub(&watchers.readers, 1); /* the host's handler may never return */
+  (void)atomic_fetch_sub(&watchers.readers, 1);
+  (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
   lh_release_cancel(before);
   errno = os_errno;
   const struct sigaction *earlier = &watchers.signals[number].earlier;
@@ -225,7 +230,7 @@ static void on_fork_of_process(void) {
   for (lh_watcher *w; (w = next_own(&at, pthread_self())) != NULL;) {
     atomic_store(&w->owner_id, (pid_t)syscall(SYS_gettid));
     w->forked = true;
-    w->ticking = false;
+    w->ticking = 0;
   }
 }
 

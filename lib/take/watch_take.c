@@ -131,6 +131,14 @@ void lh_watch_report_late(lh_watcher *w, bool in_handler) {
   report_file(w, "", NULL, &late);
 }
 
+void lh_watch_report_handler(lh_watcher *w) {
+  static const lh_error error = {
+      .code = LH_EBUSY,
+      .message =
+          "no snapshot at the end: the program ends in a signal handler, perhaps amid a change"};
+  if (w->options.at_exit && !w->exited) report_file(w, "", NULL, &error);
+}
+
 /* Reports a failed fork, once until a fork succeeds. */
 static void report_cannot_fork(lh_watcher *w, const lh_error *why) {
   lh_error error;

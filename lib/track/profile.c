@@ -325,6 +325,7 @@ static int rewrite(lh_profile_out *out, bool is_final, lh_error *error) {
 
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns) {
   int os_errno = errno;
+  if (out->file) lh_note_mask(&out->usual_mask);
   bool is_asked = out->live && live_is_asked(out->live, now_ns);
   bool is_due = out->is_open && !out->has_events && now_ns - out->flushed_ns >= REWRITE_NS;
   if ((!is_asked && !is_due) || is_forked(out)) {
@@ -362,6 +363,7 @@ static void take_options(lh_profile_out *out, const lh_profile_options *options)
   out->has_weights = options->sample_bytes > 0;
   (void)snprintf(out->release, sizeof out->release, "%s", options->release);
   (void)clock_gettime(CLOCK_REALTIME, &now);
+  lh_note_mask(&out->usual_mask);
   out->start_unix_ns = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
   out->start_ns = out->time_ns = out->flushed_ns = lh_now_ns();
   out->process_id = getpid();

@@ -20,6 +20,7 @@
 #define LUAHEAP_TRACK_PROFILE_H
 
 #include "profile/format.h"
+#include "quiet_io.h"
 #include "track/calls.h"
 
 /* `counts` is lh_calls_counts. */
@@ -72,6 +73,7 @@ struct lh_profile_out {
   lh_error trouble;             /* its code is 0: none */
   lh_live *live;                /* NULL: nobody can watch */
   uint8_t *other_buffer;        /* for the files that are written as a whole */
+  sigset_t usual_mask;          /* of the thread, when it was last looked at */
   char release[16];
 };
 
@@ -114,7 +116,8 @@ static inline void lh_profile_put(lh_profile_out *out, lh_event e) {
 
 /* ==== profile.c =================================================================== */
 
-/* Called now and then: answers a watcher, and rewrites an aggregate that is due. */
+/* Called now and then, in the thread that allocates: notes its mask, answers a watcher, and rewrites
+** an aggregate that is due. */
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns);
 
 /* For a watcher. NULL: the system has no files of this kind. */

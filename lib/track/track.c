@@ -23,7 +23,8 @@
 /* ==== Profiles of states that nobody closes ======================================== */
 
 /* os.exit() ends the process without closing the state: a function of atexit completes the profiles
-** of this list. (The library keeps one other thing for the whole process, in
+** of this list. But a signal handler that calls exit() may have interrupted malloc, or a change of
+** ours: then a profile stays as it was last written. (The library keeps one other thing for the whole process, in
 ** lib/take/watch_signal.c.)
 **
 ** A fork may happen while another thread of the process has the lock. Nobody would release it in
@@ -44,11 +45,18 @@ static void complete_profile(lh_recorder *r) {
   if (rc < 0 && r->report) r->report(error.message, r->log ? r->log : "");
 }
 
+static bool is_in_handler(const lh_recorder *r) {
+  static const char message[] = "the program ends in a signal handler: the profile has no end";
+  bool is = lh_is_in_handler(&r->profile->usual_mask);
+  if (is && r->report) r->report(message, r->log ? r->log : "");
+  return is;
+}
+
 static void on_exit_of_process(void) {
   if (pthread_mutex_trylock(&open_profiles.lock) != 0)
     return; /* a signal handler interrupted a change */
   for (lh_recorder *r = open_profiles.first; r; r = r->next_open) {
-    if (!r->running || r->running->owner != lh_os_thread()) continue;
+    if (!r->running || r->running->owner != lh_os_thread() || is_in_handler(r)) continue;
     if (r->calls) lh_calls_complete(r->calls);
     complete_profile(r);
   }

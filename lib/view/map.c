@@ -102,9 +102,7 @@ static bool make_order(lh_snapshot *s, lh_map_order *map_order) {
 /* ==== Holes ========================================================================== */
 
 static unsigned bits_of(uint64_t n) {
-  unsigned bits = 0;
-  while (n >> bits > 1) bits++;
-  return bits;
+  return 63 - (unsigned)__builtin_clzll(n | 1);
 }
 
 /* The smallest power of 2 at which there are at most LH_MOST_HOLES gaps. */
@@ -118,18 +116,17 @@ static uint64_t least_hole(const lh_map_order *map_order, const uint32_t gaps[64
 
 static void find_holes(const lh_snapshot *s, lh_map_order *map_order) {
   for (uint32_t i = 0; i + 1 < map_order->n; i++) {
-    uint64_t end = end_of_block(s, i), next = start_of(s, i + 1);
-    if (next - end >= map_order->least_hole)
+    uint64_t next = start_of(s, i + 1), most = next - start_of(s, i), end;
+    if (most >= map_order->least_hole && next - (end = end_of_block(s, i)) >= map_order->least_hole)
       map_order->holes[map_order->n_holes++] = (lh_gap){end, next};
   }
 }
 
 /* ==== Sums =========================================================================== */
 
-static void count_object(const lh_snapshot *s, lh_map_order *map_order, uint32_t at) {
-  lh_id id = map_order->order[at];
+static void count_object(const lh_snapshot *s, lh_map_order *map_order, lh_id id, uint64_t bytes) {
   lh_mapped *type = &map_order->types[lh_type_of(s, id)];
-  uint64_t bytes = end_of_block(s, at) - start_of(s, at), shallow = lh_shallow_bytes(s, id);
+  uint64_t shallow = lh_shallow_bytes(s, id);
   type->objects++;
   type->bytes += bytes;
   type->shallow_bytes += shallow;
@@ -143,14 +140,14 @@ static void sum_up(const lh_snapshot *s, lh_map_order *map_order) {
   uint64_t end = start_of(s, 0);
   map_order->from = end;
   for (uint32_t i = 0; i < map_order->n; i++) {
-    uint64_t gap = start_of(s, i) - end;
+    uint64_t start = start_of(s, i), gap = start - end;
     if (i + AHEAD < map_order->n) __builtin_prefetch(&s->address[map_order->order[i + AHEAD]]);
     if (i % STRIDE == 0)
       for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
         map_order->before[i / STRIDE][t] = map_order->types[t].bytes;
     if (gap > 0) gaps[bits_of(gap)]++;
-    count_object(s, map_order, i);
     end = end_of_block(s, i);
+    count_object(s, map_order, map_order->order[i], end - start);
   }
   map_order->to = end;
   map_order->least_hole = least_hole(map_order, gaps);

@@ -185,6 +185,18 @@ static void compare_three(lh_snapshot *a, lh_snapshot *b, lh_snapshot *c) {
   ask_question(are_of_one_state(snapshots, n) ? "diff" : "apart", snapshots, n, NULL);
 }
 
+/* As heapdiff does: a and b keep only counts by the time when c is opened. */
+static void compare_prepared(const forge_part parts[3]) {
+  lh_snapshot *s[3] = {NULL};
+  bool ok = true;
+  for (int i = 0; i < 3 && ok; i++) {
+    ok = lh_open_memory(&s[i], parts[i].data, parts[i].size, "part", NULL) == LH_OK &&
+         (i == 2 || lh_prepare_older(s[i], i > 0 ? s[0] : NULL, NULL) == LH_OK);
+  }
+  if (ok) compare_three(s[0], s[1], s[2]);
+  for (int i = 0; i < 3; i++) lh_close(s[i]);
+}
+
 static void compare_strings(lh_snapshot *a, lh_snapshot *c) {
   lh_string_changes strings;
   if (lh_analyse(a, NULL) != LH_OK || lh_analyse(c, NULL) != LH_OK) return;
@@ -290,6 +302,7 @@ void ask_several(const uint8_t *data, size_t size) {
       free(blocks[n]);
   }
   compare_all(snapshots, n);
+  if (n == 3 && n_parts == 3) compare_prepared(parts);
   for (size_t i = 0; i < n; i++) ask_texts(snapshots[i]);
   if (n > 0 && lh_analyse(snapshots[n - 1], NULL) == LH_OK &&
       lh_classify(snapshots[n - 1], NULL) == LH_OK)

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -255,6 +256,32 @@ static void terminal_is_stopped(void **state) {
   }
 }
 
+/* As a serial port. A terminal that stderr was, another one, and none. */
+static void device_under_the_number_of_stderr(void **state) {
+  enum { IS_CLOSED, IS_PIPE, IS_OTHER, IS_SAME, CASES };
+  int master, slave, other_master, other, ends[2];
+  (void)state;
+  assert_return_code(openpty(&master, &slave, NULL, NULL, NULL), errno);
+  assert_return_code(openpty(&other_master, &other, NULL, NULL, NULL), errno);
+  assert_return_code(pipe(ends), errno);
+  const int first[CASES] = {[IS_PIPE] = ends[1], [IS_OTHER] = other, [IS_SAME] = slave};
+  for (int i = 0; i < CASES; i++) {
+    struct pollfd written = {.fd = master, .events = POLLIN};
+    pid_t child = begin_child();
+    if (child == 0) {
+      (void)close(STDERR_FILENO);
+      if (i != IS_CLOSED && dup2(first[i], STDERR_FILENO) < 0) _exit(2);
+      hl_note_stderr();
+      say_and_leave(slave);
+    }
+    expect_unharmed(child);
+    assert_int_equal(poll(&written, 1, 0), i == IS_SAME);
+  }
+  close_both(ends);
+  close_both((const int[]){master, slave});
+  close_both((const int[]){other_master, other});
+}
+
 /* One that the program has blocked, and has not looked at yet, stays. */
 static void signal_that_waited_stays(void **state) {
   int ends[2];
@@ -289,6 +316,7 @@ int main(void) {
       cmocka_unit_test(takes_little_stack_in_a_handler),
       cmocka_unit_test(file_has_its_greatest_size),
       cmocka_unit_test(terminal_is_stopped),
+      cmocka_unit_test(device_under_the_number_of_stderr),
       cmocka_unit_test(signal_that_waited_stays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 ** test_stop.c - a process is held still from outside, and goes on.
 */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@
 #include <lua.h>
 
 #include "attach.h"
+#include "outside/stop.h"
 #include "subject.h"
 
 enum { N_THREADS = 3 };
@@ -72,6 +74,68 @@ static void test_all_threads_are_held(void **state) {
   attach_close(&a);
   subject_end(&s);
 }
+
+/* ==== Thousands of threads ========================================================== */
+
+enum { STACK_BYTES = 1 << 16, MOST_SECONDS = 60 };
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ /* each has memory of theirs, too */
+enum { MANY = 500 };
+#else
+enum { MANY = 8000 };
+#endif
+
+static void *sleep_in_thread(void *data) {
+  for (;;) (void)pause();
+  return data;
+}
+
+static void sleep_in_many_threads(const subject *self) {
+  pthread_attr_t small;
+  pthread_t thread;
+  int n = 0;
+  (void)pthread_attr_init(&small);
+  (void)pthread_attr_setstacksize(&small, STACK_BYTES);
+  while (n < MANY && pthread_create(&thread, &small, sleep_in_thread, NULL) == 0) n++;
+  if (write(self->answers, "", 1) != 1) _exit(1);
+  for (;;) (void)pause();
+}
+
+static void take_one_processor(void) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET((unsigned)sched_getcpu(), &one);
+  (void)sched_setaffinity(0, sizeof one, &one);
+}
+
+/* A thread is being traced while another process has the processor: the timer's handler, which
+** looks at all threads that are traced by then, takes longer than the timer. */
+static void test_thousands_of_threads_are_traced(void **state) {
+  (void)state;
+  lh_stop stop;
+  lh_error error;
+  sigset_t before;
+  cpu_set_t processors;
+  subject s = subject_start(sleep_in_many_threads, NULL);
+  (void)sched_getaffinity(0, sizeof processors, &processors);
+  take_one_processor();
+  pid_t other = fork();
+  if (other == 0) {
+    for (time_t end = time(NULL) + MOST_SECONDS; time(NULL) < end;) continue;
+    (void)kill(getppid(), SIGKILL);
+    _exit(0);
+  }
+  lh_hold_signals(&before);
+  int rc = lh_stop_trace(&stop, s.id, &before, &error);
+  if (rc == LH_OK) (void)lh_stop_end(&stop);
+  lh_release_signals(&before);
+  (void)kill(other, SIGKILL);
+  (void)waitpid(other, NULL, 0);
+  (void)sched_setaffinity(0, sizeof processors, &processors);
+  assert_int_equal(rc, LH_OK);
+  subject_end(&s);
+}
+
+/* ==================================================================================== */
 
 static volatile uint64_t own_count; /* of the subject: in its own memory */
 
@@ -184,6 +248,7 @@ static void test_an_ended_process_is_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_all_threads_are_held),
+      cmocka_unit_test(test_thousands_of_threads_are_traced),
       cmocka_unit_test(test_a_copy_is_frozen),
       cmocka_unit_test(test_no_thread_waits_for_another),
       cmocka_unit_test(test_an_ended_process_is_refused),

@@ -481,6 +481,31 @@ static void test_not_mirrored(void **unused) {
   lua_close(L);
 }
 
+/* A mark may be linked behind a dead object: so that must be the target's, too. */
+static void test_dead_and_not_mirrored(void **unused) {
+  enum { SWEEPS = 3 };
+  (void)unused;
+  lua_State *L = own_new_heap();
+  lh_mirrored m = in_call();
+  lh_outside_request request = {.path = "a"};
+  lua_newtable(L);
+  raw_table *dead = (raw_table *)(uintptr_t)lua_topointer(L, -1);
+  lua_pop(L, 1);
+  char *global = (char *)(uintptr_t)RAW_FIELD(L, RAW_THREAD_GLOBAL, const char *);
+  global[RAW_GLOBAL_GC_STATE] = SWEEPS;
+  dead->marked ^= RAW_WHITES;
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
+  remove_files();
+  own_lacks = (uintptr_t)dead + 1;
+  own_region.end = own_region.present_bytes = own_lacks;
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+  global[RAW_GLOBAL_GC_STATE] = 0;
+  dead->marked ^= RAW_WHITES;
+  own_lacks = 0;
+  own_region.end = own_region.present_bytes = INT64_MAX;
+  lua_close(L);
+}
+
 /* The name of a forged mark is longer than its userdata, whose length is near 2^64. The collector's
 ** count is forged, too: else the heap would be refused for its sum. */
 static void test_length_wraps_around(void **unused) {
@@ -518,6 +543,7 @@ int main(void) {
                                      cmocka_unit_test(test_running_function),
                                      cmocka_unit_test(test_extra_space),
                                      cmocka_unit_test(test_not_mirrored),
+                                     cmocka_unit_test(test_dead_and_not_mirrored),
                                      cmocka_unit_test(test_length_wraps_around)};
   return folder_run(tests);
 }

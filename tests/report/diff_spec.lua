@@ -89,6 +89,20 @@ describe("groups of which there are no more", function()
 end)
 
 describe("strings that are replaced by longer ones", function()
+  -- Else its text is kept for each field: files of 1.2 MB took 5.9 GB.
+  it("are told once where many fields refer to one", function()
+    local answer = diff [[
+      log, line = {}, "begin"
+      for i = 1, 1000 do log[i] = line end
+      function leak()
+        line = line .. ("a line of text\n"):rep(500)
+        for i = 1, #log do log[i] = line end
+      end
+    ]]
+    assert.equal(1, #answer.grown)
+    assert.equal("string", answer.grown[1].class)
+  end)
+
   -- The string is a new object each time: no object stays, and no container grows.
   it("are told with the containers that grew", function()
     local answer, dir = diff [[

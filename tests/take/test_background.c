@@ -6,6 +6,7 @@
 #include <lua.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -85,6 +86,22 @@ static void is_no_child_that_wait_sees(void **state) {
   assert_int_equal(kill((pid_t)lh_job_process(job), 0), -1); /* and no zombie is left */
   lh_job_free(job);
   assert_true(scene_is_whole("a"));
+}
+
+/* Else a program with a real-time policy would not get its processor until the file is written. */
+static void has_no_real_time_policy(void **state) {
+  lh_job *job;
+  siginfo_t info;
+  const struct sched_param some = {.sched_priority = 1}, none = {0};
+  if (sched_setscheduler(0, SCHED_FIFO, &some) < 0) skip();
+  int rc = lh_start_snapshot(*state, "a", NULL, &job, NULL);
+  assert_int_equal(sched_getscheduler(0), SCHED_FIFO);
+  assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
+  assert_int_equal(rc, LH_OK);
+  pid_t child = (pid_t)lh_job_process(job);
+  assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT | __WALL), 0);
+  assert_int_equal(sched_getscheduler(child), SCHED_OTHER);
+  finish(job, "a");
 }
 
 static void flushes_no_buffer_and_runs_no_exit_handler(void **state) {
@@ -430,6 +447,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(leaves_the_hosts_signal_mask, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(writes_two_at_once, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(says_what_a_file_may_not_have, scene_big, tear_down),
+      cmocka_unit_test_setup_teardown(has_no_real_time_policy, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(changes_nothing_where_fork_fails, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(names_the_cause_where_fork_fails, scene_big, tear_down),
       cmocka_unit_test_setup_teardown(goes_on_where_children_are_ignored, scene_big, tear_down),

@@ -228,6 +228,65 @@ static void is_whole_where_the_host_exits_outside_of_lua(void **state) {
   assert_int_equal(unlink("left"), 0);
 }
 
+static bool is_interrupting, is_inside;
+
+static void exit_in_handler(int number) {
+  exit(number);
+}
+
+/* The signal comes while malloc has its lock. */
+static void *allocate_interrupted(void *data, void *block, size_t old_bytes, size_t bytes) {
+  if (is_inside) _exit(2);
+  is_inside = is_interrupting;
+  if (is_interrupting) (void)raise(SIGTERM);
+  return host_allocate(data, block, old_bytes, bytes);
+}
+
+static int interrupt_next(lua_State *L) {
+  (void)L;
+  is_interrupting = true;
+  return 0;
+}
+
+static void expect_handler_told(const lh_watch_report *report, void *payload) {
+  (void)payload;
+  _exit(report->error && strstr(report->error->message, "ends in a signal handler") ? 0 : 3);
+}
+
+static void expect_handler_told_of_profile(const char *message, const char *log) {
+  (void)log;
+  _exit(strstr(message, "ends in a signal handler") ? 0 : 3);
+}
+
+static _Noreturn void exit_amid_allocation(bool is_tracked) {
+  host h;
+  const lh_track_options track = {
+      .file = "left.prof", .pool = LH_POOL_NEVER, .report = expect_handler_told_of_profile};
+  (void)alarm(60);
+  (void)signal(SIGTERM, exit_in_handler);
+  host_begin(&h);
+  lua_setallocf(h.L, allocate_interrupted, &h);
+  if (is_tracked && lh_track(h.L, &track, NULL) != LH_OK) _exit(4);
+  if (!is_tracked)
+    host_watch(&h, (lh_watch_options){.at_exit = true, .report = expect_handler_told});
+  lua_register(h.L, "interrupt_next", interrupt_next);
+  host_run(&h, "local rep = string.rep interrupt_next() rep('x', 100000)");
+  _exit(5);
+}
+
+/* Else it would wait for malloc's lock for ever. */
+static void asks_for_no_memory_where_a_handler_exits(void **state) {
+  (void)state;
+  for (int is_tracked = 0; is_tracked < 2; is_tracked++) {
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) exit_amid_allocation(is_tracked);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+  }
+  (void)unlink("left.prof");
+}
+
 /* ==== Hosts that sleep ============================================================== */
 
 static atomic_int n_late;
@@ -392,6 +451,7 @@ int main(void) {
       cmocka_unit_test(answers_where_it_also_takes_no_memory),
       cmocka_unit_test(leaves_the_hooks_of_all_threads),
       cmocka_unit_test(is_whole_where_the_host_exits_outside_of_lua),
+      cmocka_unit_test(asks_for_no_memory_where_a_handler_exits),
       cmocka_unit_test(is_cancelled_at_its_own_points),
       cmocka_unit_test(is_told_by_the_child),
       cmocka_unit_test(are_named_by_tag_and_id),

@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -261,6 +264,43 @@ static void tells_that_the_program_has_taken_the_signal(void **state) {
   host_end(&h);
 }
 
+static sigjmp_buf left_handler;
+
+static void leave_handler(int number) {
+  siglongjmp(left_handler, number);
+}
+
+/* The program's timeout ends whatever runs: where that was our handler, which arms many threads,
+** lua_close would wait for its end. */
+static void may_be_left_by_another_handler(void **state) {
+  (void)state;
+  enum { TIMES = 100 };
+  host h;
+  sigset_t alarm_alone;
+  const struct itimerval soon = {.it_value = {.tv_usec = 300}}, never = {{0, 0}, {0, 0}};
+  host_begin_watched(&h);
+  (void)sigemptyset(&alarm_alone);
+  (void)sigaddset(&alarm_alone, SIGALRM);
+  host_run(&h, "kept = {} for i = 1, 20000 do kept[i] = coroutine.create(print) end");
+  assert_ptr_not_equal(signal(SIGALRM, leave_handler), SIG_ERR);
+  for (int i = 0; i < TIMES; i++) {
+    if (sigsetjmp(left_handler, 1) != 0) continue;
+    (void)setitimer(ITIMER_REAL, &soon, NULL);
+    for (;;) {
+      (void)raise(SIGUSR2);
+      (void)pthread_sigmask(SIG_BLOCK, &alarm_alone, NULL);
+      lh_disarm(lh_watchers_find(h.L)); /* so that all are armed anew */
+      (void)pthread_sigmask(SIG_UNBLOCK, &alarm_alone, NULL);
+    }
+  }
+  (void)setitimer(ITIMER_REAL, &never, NULL);
+  assert_ptr_not_equal(signal(SIGALRM, SIG_DFL), SIG_ERR);
+  (void)alarm(60);
+  host_run(&h, "assert(written() == 1)");
+  host_end(&h);
+  (void)alarm(0);
+}
+
 /* A handler of the program's in front of ours calls ours, and must not be called by it. */
 static struct sigaction behind;
 
@@ -451,6 +491,34 @@ static void counts_anew_in_a_forked_child(void **state) {
   host_end(&h);
 }
 
+/* As _Fork() and vfork() make one: without the functions of pthread_atfork. Its first timers have
+** the numbers of ours in the parent. */
+static void leaves_the_timers_of_a_child(void **state) {
+  (void)state;
+  host h;
+  int status, id = -1;
+  struct itimerspec left;
+  host_begin_watched(&h);
+  (void)raise(SIGUSR2);
+  const lh_watcher *w = lh_watchers_find(h.L);
+  assert_true(w->timers[0] >= 0);
+  pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  if (pid == 0) {
+    struct sigevent quiet = {.sigev_notify = SIGEV_NONE};
+    while (id < w->timers[1])
+      if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &quiet, &id) < 0) _exit(1);
+    host_run(&h, "assert(written() == 1)");
+    for (int i = 0; i < 2; i++)
+      if (syscall(SYS_timer_gettime, w->timers[i], &left) < 0) _exit(2);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(pid, &status, 0), pid);
+  assert_int_equal(status, 0);
+  host_run(&h, "assert(written() == 1)");
+  assert_int_equal(syscall(SYS_timer_gettime, w->timers[0], &left), -1); /* the parent's own */
+  host_end(&h);
+}
+
 /* A file of that name may be from another day. */
 static void replaces_no_older_file(void **state) {
   (void)state;
@@ -485,6 +553,8 @@ int main(void) {
       cmocka_unit_test(leaves_a_handler_that_is_called_once),
       cmocka_unit_test(survives_a_signal_that_comes_too_late),
       cmocka_unit_test(tells_that_the_program_has_taken_the_signal),
+
+      cmocka_unit_test(may_be_left_by_another_handler),
       cmocka_unit_test(lives_behind_a_handler_of_the_program),
       cmocka_unit_test(refuses_what_makes_no_sense),
       cmocka_unit_test(puts_the_allocation_function_back),
@@ -492,6 +562,7 @@ int main(void) {
       cmocka_unit_test(takes_by_time),
       cmocka_unit_test(takes_when_the_state_closes),
       cmocka_unit_test(counts_anew_in_a_forked_child),
+      cmocka_unit_test(leaves_the_timers_of_a_child),
       cmocka_unit_test(replaces_no_older_file),
   };
   return folder_run(tests);
