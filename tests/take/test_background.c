@@ -94,7 +94,7 @@ static void has_no_real_time_policy(void **state) {
   siginfo_t info;
   const struct sched_param some = {.sched_priority = 1}, none = {0};
   if (sched_setscheduler(0, SCHED_FIFO, &some) < 0) skip();
-  int rc = lh_start_snapshot(*state, "a", NULL, &job, NULL);
+  int rc = lh_start_snapshot(*state, "a", LH_DEFAULT_STRING_BYTES, &job, NULL);
   assert_int_equal(sched_getscheduler(0), SCHED_FIFO);
   assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &none), 0);
   assert_int_equal(rc, LH_OK);
