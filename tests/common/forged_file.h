@@ -108,10 +108,10 @@ void forge_text(forge *f, unsigned flags, uint64_t address, const char *text);
 void forge_string(forge *f, uint64_t address, const char *text);
 void forge_mark(forge *f, uint64_t address, unsigned kind, uint64_t serial, const char *name);
 
-/* The file is of format version 1 (and of Lua 5.4, as all up to 6), where a table's own flags say how weak it is; before its first
-** record, and after forge_track and forge_outside, this makes it another. In version 6 the number
-** of sections takes one byte; each has its number in one byte, and its offset and its bytes in
-** FORGE_OFFSET_BYTES each. */
+/* The file is of format version 1 (and of Lua 5.4, as all up to 6), where a table's own flags say
+** how weak it is; before its first record, and after forge_track and forge_outside, this makes it
+** another. From version 6 on the number of sections takes one byte; each has its number in one
+** byte, and its offset and its bytes in FORGE_OFFSET_BYTES each. */
 void forge_version(forge *f, unsigned version);
 
 /* The file is of a program that was tracked, and so of format version 4: stack i is its site i,
