@@ -189,7 +189,8 @@ static void bounds_hold_on_any_heap(void **state) {
       assert_int_equal(lh_stream_snapshot(L, "s", count_bytes, &bytes, &options, &taken, NULL),
                        LH_OK);
       uint64_t sites_bytes = is_tracked ? lh_sites_longest(lh_recorder_of(L)) : 0;
-      assert_in_range(bytes, lh_out_shortest(0), lh_out_longest(taken.bytes, sites_bytes));
+      assert_in_range(bytes, lh_out_shortest(0),
+                      lh_out_longest(taken.bytes, sites_bytes, options.string_bytes));
       assert_true(taken.objects * 3 < bytes);
       lua_close(L);
     }

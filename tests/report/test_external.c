@@ -11,7 +11,7 @@
 
 #include "analyses/answers.h"
 #include "forged_file.h"
-#include "luaheap.h"
+#include "rooms/all.h"
 #include "view/answers.h"
 
 enum { AT_GLOBALS = 0x2000, AT_REGISTRY = 0x2100, AT_CACHE = 0x2200, AT_THREAD = 0x2300 };
