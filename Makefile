@@ -14,6 +14,7 @@ PREFIX = /usr/local
 DESTDIR =
 CC = gcc
 AR = ar
+OBJCOPY = objcopy
 PKG_CONFIG = pkg-config
 LUA = lua5.4
 BUSTED = busted
@@ -39,7 +40,14 @@ SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined $(SANITI
 
 # What looks into other processes: for one command, and in need of more than libc.
 OUTSIDE_SOURCES = $(wildcard lib/outside/*.c)
-LIB_SOURCES = $(filter-out $(OUTSIDE_SOURCES),$(wildcard lib/*.c lib/*/*.c))
+# What of it knows Lua's structures, and the walk: compiled for each minor release that heapattach
+# reads, whatever Lua is here, and joined to one object that shows its table only
+# (lib/outside/structure.h).
+MIRRORED_SOURCES = $(wildcard lib/mirrored/*.c)
+LUA_SOURCES = $(MIRRORED_SOURCES) $(patsubst %,lib/take/%.c,chain layout shot walk walk_proto \
+  walk_thread writer)
+LUAS = 504 505
+LIB_SOURCES = $(filter-out $(OUTSIDE_SOURCES) $(MIRRORED_SOURCES),$(wildcard lib/*.c lib/*/*.c))
 # The shared library: all but the picture, which needs libcgraph. heap.so: the same and the module.
 SHARED_SOURCES = $(filter-out lib/dot.c,$(LIB_SOURCES))
 MODULE_C = $(wildcard lua/*.c lua/reader/*.c lua/live/*.c)
@@ -143,13 +151,29 @@ packages:
 browser: packages
 	@.ci/packages browser || echo "without a browser no pages are tried"
 
+# for_lua <root> <extra flags> <LH_LUA>
+define for_lua
+
+$(1)/lua$(3)/%.o: %.c | needs
+	@$$(FOLDER)
+	$$(Q)$$(CC) $$(BASE_CFLAGS) -Wmissing-prototypes $$(CFLAGS) $(2) -fno-lto $$(CPPFLAGS) -Ilib \
+	  -DLH_LUA=$(3) -MMD -MP -c -o $$@ $$<
+
+$(1)/lua$(3).o: $(LUA_SOURCES:%.c=$(1)/lua$(3)/%.o)
+	$$(Q)$$(CC) -nostdlib -r -o $$@ $$^
+	$$(Q)$$(OBJCOPY) --keep-global-symbol=lh_lua_$(3) $$@
+
+endef
+
 # variant <root> <extra flags>: the rules for one tree. Each function of the library sees its
 # declaration: the shared library shows those of lib/luaheap.h.
 define variant
+$(foreach lua,$(LUAS),$(call for_lua,$(1),$(2),$(lua)))
 $(1)/lib/%.o: lib/%.c | needs
 	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) -Wmissing-prototypes $$(CFLAGS) $(2) $$(CPPFLAGS) -Ilib \
-	  $$(if $$(filter lib/take/% lib/track/% lib/outside/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) \
+	  $$(if $$(filter lib/take/% lib/track/%,$$<),$$(LUA_CFLAGS),$$(LIB_CFLAGS)) \
+	  $$(if $$(filter lib/mirrored/%,$$<),-DLH_LUA=505) \
 	  -MMD -MP -c -o $$@ $$<
 
 $(1)/lua/%.o: lua/%.c | needs
@@ -175,7 +199,8 @@ $(1)/libluaheap.a: $(call objects,$(1),$(LIB_SOURCES))
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
-$(1)/liboutside.a: $(call objects,$(1),$(OUTSIDE_SOURCES))
+$(1)/liboutside.a: $(call objects,$(1),$(OUTSIDE_SOURCES)) \
+  $(LUAS:%=$(if $(filter build/test,$(1)),build,$(1))/lua%.o)
 	@rm -f $$@
 	$$(Q)$$(AR) rcs $$@ $$^
 
@@ -396,7 +421,7 @@ lint:
 
 # All C, tests included, by both compilers, for .ci/lint. Where all is compiled with WERROR=1, as
 # .ci/run does, gcc has been asked by then. clang's warnings need no code.
-LINT_SOURCES = $(LIB_SOURCES) $(OUTSIDE_SOURCES) \
+LINT_SOURCES = $(LIB_SOURCES) $(OUTSIDE_SOURCES) $(MIRRORED_SOURCES) \
   $(wildcard lua/*.c lua/*/*.c cli/*.c cli/*/*.c tests/*/*.c)
 lint-gcc: $(if $(WERROR),$(call objects,build/test,$(LINT_SOURCES)), \
   $(LINT_SOURCES:%.c=build/lint-gcc/%.o))
@@ -407,7 +432,7 @@ build/lint-clang/%.seen: %.c | needs
 	@$(FOLDER)
 	$(Q)clang -fsyntax-only $(BASE_CFLAGS) $(if $(filter lib/%,$<),-Wmissing-prototypes) -Werror \
 	  -DLH_TEST_ALLOC $(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common -Ibuild/page $(LUA_CFLAGS) \
-	  $(LIB_CFLAGS) $(CLI_CFLAGS) -MMD -MP -MF $(@:seen=d) -MT $@ $< && touch $@
+	  $(LIB_CFLAGS) $(CLI_CFLAGS) $(if $(filter lib/mirrored/%,$<),-DLH_LUA=505) -MMD -MP -MF $(@:seen=d) -MT $@ $< && touch $@
 build/lint-clang/cli/heapview/page.seen: build/page/built_page.h
 
 # All targets, SECONDS each, from the committed corpus on; build/fuzz/corpus keeps what reached new

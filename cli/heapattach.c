@@ -63,7 +63,7 @@ static const cli_tool tool = {
     options,
     "The process needs nothing of luaheap. It is stopped for a moment, or not at all.\n"
     "Example: heapattach -o a 4711; heapattach --after a -o b 4711; heapdiff a b\n"
-    "Exit status: 0 done, 1 there is no Lua 5.4, 2 wrong usage or failure.\n"};
+    "Exit status: 0 done, 1 there is no Lua 5.4 or 5.5, 2 wrong usage or failure.\n"};
 
 static bool is_there(const char *process) {
   uint64_t id;

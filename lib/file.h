@@ -29,6 +29,9 @@
 #include "base.h"
 #include "rooms/take.h"
 
+/* A snapshot's mark has the name of its file, and longer names are refused. */
+enum { LH_MARK_NAME_BYTES = 4096 };
+
 /* Why a file was not written. Has no pointers, so a child can pass it to its parent. */
 typedef struct lh_file_failure {
   int os_errno;          /* 0: the file was written */

@@ -64,7 +64,10 @@ check_sources() {
   code >"$sources"
   rule "only layout, walk and track know Lua's structures" \
     "${include}\"(take/)?raw(_code)?\.h\"" '.*' \
-    'lib/(take/(layout|structure|walk[a-z_]*)|track/[a-z_]*)\.[ch]'
+    'lib/(take/(layout|raw_code|walk[a-z_]*|writer)|track/[a-z_]*)\.[ch]'
+  rule "what looks from outside asks the table of a release about Lua's structures" \
+    "${include}\"((\.\./)?(take|mirrored)/|(raw(_code)?|walk|own|state|take|mirrored)\.h)" \
+    'lib/outside/.*' "$none"
   up='name|compare|analyses|usage|view|report'
   writes='take|track'
   flow="lib/($writes)/.*(read|graph|$up)|lib/(read|profile)/.*($writes|graph|$up)"
@@ -76,7 +79,8 @@ check_sources() {
   flow="$flow|lib/view/.*($writes|profile|usage|report)"
   flow="$flow|lib/report/.*($writes|profile|read|graph|compare|analyses|usage|view)"
   flow="$flow|lib/outside/.*(track|read|profile|graph|name|analyses|usage|view|report)"
-  flow="$flow|lib/[a-np-z].*outside"
+  flow="$flow|lib/mirrored/.*(track|read|profile|graph|name|compare|analyses|usage|view|report)"
+  flow="$flow|lib/[a-lnp-z].*(outside|mirrored)"
   # What a folder has found out for answers is in its answers.h, for those that tell it.
   report "data flows one way through lib's folders" "$(
     grep -E "${include}\"" "$sources" | grep -E "^($flow)/[a-z_]+\.h\"" |
@@ -86,7 +90,7 @@ check_sources() {
     'lib/(read|profile|graph|name)/.*' "$none"
   rule "a snapshot from outside asks for no analysis" \
     "${include}\"rooms/(all|graph|analyses|usage|report|profile)\.h\"" \
-    'lib/outside/.*' "$none"
+    'lib/(outside|mirrored)/.*' "$none"
   rule "only heapattach looks from outside" "${include}\"rooms/outside\.h\"" '.*' \
     'lib/outside/[a-z_]+\.[ch]|cli/heapattach(/[a-z_]+)?\.[ch]'
   rule "the public header shows no fields" '(struct|union)[a-z_ ]*\{' 'lib/luaheap\.h' "$none"
@@ -156,14 +160,18 @@ check_header() {
 
 # Calls of the library that lead to its own floor's neighbours or upwards: what is undefined in an
 # object, and in which folder it is defined. Files that lie in lib/ itself are below all folders,
-# but for the picture, which is above; what looks from outside calls what takes, reads and compares.
+# but for the picture, which is above; what looks from outside calls what reads and compares, and the
+# tables of what knows Lua's structures, which calls what takes and reads.
 # Objects of a capture are handed out as values by the one file that looks both at the state and at
 # the capture. What writes is one floor of two folders.
 calls_upwards() { # build
   # shellcheck disable=SC2016 # awk's own dollars
   for source in lib/*.c lib/*/*.c; do
-    nm -A "$1/${source%.c}.o"
-  done | sed "s|^$1/||" | awk '
+    case $source in
+      lib/mirrored/*) nm -A "$1/lua504/${source%.c}.o" ;;
+      *) nm -A "$1/${source%.c}.o" ;;
+    esac
+  done | sed "s|^$1/||; s|^lua504/||" | awk '
     function folder(object, parts) {
       split(object, parts, /[\/:]/)
       return parts[2] ~ /\.o$/ ? (parts[2] == "dot.o" ? "picture" : "base") : parts[2]
@@ -187,7 +195,9 @@ calls_upwards() { # build
         fine = from == to || to == "base" || (from in height && to in height &&
           height[to] < height[from]) || (caller[i] ~ /take\/values\.o/ && to == "read") ||
           (from ~ /^(take|track)$/ && to ~ /^(take|track)$/) ||
-          (from == "outside" && to ~ /^(take|read|compare)$/)
+          (from == "outside" && to ~ /^(read|compare)$/) ||
+          (from == "outside" && callee[i] ~ /^lh_lua_50[45]$/) ||
+          (from == "mirrored" && to ~ /^(take|read|outside)$/)
         if (!fine) print caller[i] " calls " callee[i] " of lib/" to
       }
     }'
@@ -224,6 +234,10 @@ check_built() { # build
     for file in "$1"/*.so* "$1"/heap/dot.so "$1"/bin/*; do
       [ "$file" = "$1/bin/heapattach" ] || readelf -d "$file" | grep NEEDED |
         grep -E 'libelf|liblzma' | sed "s|^|$file |"
+    done)"
+  report "what knows the structures of a release shows only its table" "$(
+    for lua in 504 505; do
+      nm -g --defined-only "$1/lua$lua.o" | grep -v " lh_lua_$lua\$"
     done)"
   report "the library has no globals but the lists of watchers and of open profiles" "$(
     size -A "$1"/lib/*.o "$1"/lib/*/*.o | awk '$NF ~ /:$/ || /\.o  *:$/ { file = $1 }
@@ -269,6 +283,9 @@ lib/dot.c|bool b = strstr(a, "b");|a picture looks into no text
 lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
 lib/outside/write_child.c|#include "rooms/report.h"|a snapshot from outside asks for no analysis
+lib/outside/write_child.c|#include "take/walk.h"|what looks from outside asks the table of a release about Lua's structures
+lib/outside/states.c|#include "mirrored/mirrored.h"|what looks from outside asks the table of a release about Lua's structures
+lib/mirrored/marks.c|#include "compare/matched.h"|data flows one way through lib's folders
 cli/heaptop.c|#include "rooms/outside.h"|only heapattach looks from outside
 lib/take/walk.c|#include <sys/ptrace.h>|only what looks from outside sees ptrace and ELF
 lib/name/names.c|#include <lua.h>|only files that write see Lua's headers

@@ -1,5 +1,5 @@
 /*
-** workers.c - finds the processes that a process has started and that run Lua 5.4.
+** workers.c - finds the processes that a process has started and that run Lua 5.4 or 5.5.
 **
 ** They are listed with the command to type; with --workers each is handled as the process itself.
 ** One child of this program inspects a process, another one handles it: so a process that ends,
@@ -112,7 +112,7 @@ static void print_all(const request *r) {
 void print_started(cli *c, const request *r, uint64_t process_id) {
   workers w = {0};
   find_workers(c, process_id, &w);
-  if (w.n > 0) cli_say(c, "Lua 5.4 runs in what it has started:");
+  if (w.n > 0) cli_say(c, "Lua 5.4 or 5.5 runs in what it has started:");
   for (size_t i = 0; i < w.n && i < MOST_SHOWN; i++) {
     char number[24], *program = program_text(w.of[i].program);
     request chosen = *r;
@@ -135,7 +135,7 @@ void print_left_out(cli *c, const request *r, const workers *w) {
   for (size_t i = 0; i < w->n && i < MOST_SHOWN; i++)
     at +=
         (size_t)snprintf(list + at, sizeof list - at, "%s%" PRId64, i > 0 ? ", " : "", w->of[i].id);
-  cli_say(c, "left out: %s that it has started and that %s Lua 5.4, too: %s%s",
+  cli_say(c, "left out: %s that it has started and that %s Lua 5.4 or 5.5, too: %s%s",
           lh_count_of(w->n, "process", "processes").text, w->n == 1 ? "runs" : "run", list,
           w->n > MOST_SHOWN ? ", ..." : "");
   print_all(r);
@@ -226,7 +226,7 @@ int run_for_workers(cli *c, const request *r) {
   else if (w.refused.code != LH_OK)
     status = CLI_FAILURE;
   else
-    cli_say(c, "neither process %s nor any that it has started runs Lua 5.4", r->target);
+    cli_say(c, "neither process %s nor any that it has started runs Lua 5.4 or 5.5", r->target);
   free_workers(&w);
   return status;
 }

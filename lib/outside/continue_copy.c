@@ -117,7 +117,8 @@ void lh_continuation_free(lh_continuation *continuation) {
 typedef struct runner {
   pid_t id;
   lh_watched_words words;
-  uint64_t call_at; /* address of the thread's pointer to its running call */
+  const lh_lua *lua; /* of the state that runs on */
+  uint64_t call_at;  /* address of the thread's pointer to its running call */
   uint64_t call;
   uint64_t touched_before;   /* page faults, before it ran on */
   uint64_t turn_ends_ns;     /* in its processor time */
@@ -133,14 +134,13 @@ static bool read_child_word(const runner *r, uint64_t address, uint64_t *word) {
 
 enum { PLACE_WRITTEN = 1, CALL_WRITTEN = 2 };
 
-static uint64_t place_of(const raw_call *call) {
-  return (uintptr_t)call + offsetof(raw_call, saved_pc);
+static bool read_child(const void *runner_of_child, uint64_t address, void *out, size_t n) {
+  return lh_process_read(((const runner *)runner_of_child)->id, address, out, n);
 }
 
-static bool is_lua(const runner *r, const raw_call *call) {
-  raw_call caller;
-  return call && lh_process_read(r->id, (uintptr_t)call, &caller, sizeof caller) &&
-         !(caller.status & RAW_CALL_IS_C);
+static bool is_lua(const runner *r, uint64_t call) {
+  lh_peek peek = {.read = read_child, .memory = r};
+  return call != 0 && r->lua->is_lua_call(&peek, call);
 }
 
 /* Watches the running call's place (of a C function, its continuation), and which call runs.
@@ -149,16 +149,16 @@ static bool is_lua(const runner *r, const raw_call *call) {
 ** return to a Lua function is seen when that function stores its place, and a call by a C function
 ** when the next call gets its place. */
 static bool watch_words(runner *r) {
-  raw_call call;
+  uint64_t previous, next;
   if (!read_child_word(r, r->call_at, &r->call) ||
-      !lh_process_read(r->id, r->call, &call, sizeof call))
+      !read_child_word(r, r->call + LH_CALL_PREVIOUS, &previous) ||
+      !read_child_word(r, r->call + LH_CALL_NEXT, &next))
     return false;
-  uint64_t place = r->call + offsetof(raw_call, saved_pc);
-  if (!r->words.by_pages || !is_lua(r, call.previous))
+  uint64_t place = r->call + LH_CALL_PLACE, callers = previous + LH_CALL_PLACE;
+  if (!r->words.by_pages || !is_lua(r, previous))
     return lh_watched_words_set(&r->words, place, r->call_at);
-  uint64_t callers = place_of(call.previous);
-  if (!(call.status & RAW_CALL_IS_C)) return lh_watched_words_set(&r->words, place, callers);
-  return lh_watched_words_set(&r->words, callers, call.next ? place_of(call.next) : callers);
+  if (is_lua(r, r->call)) return lh_watched_words_set(&r->words, place, callers);
+  return lh_watched_words_set(&r->words, callers, next ? next + LH_CALL_PLACE : callers);
 }
 
 /* ==== Running on ==================================================================== */
@@ -189,7 +189,7 @@ static bool wait_in_limits(runner *r, int *status) {
 
 static bool has_returned(const runner *r) {
   uint64_t call, previous;
-  return read_child_word(r, r->call + offsetof(raw_call, previous), &previous) &&
+  return read_child_word(r, r->call + LH_CALL_PREVIOUS, &previous) &&
          read_child_word(r, r->call_at, &call) && call == previous;
 }
 
@@ -261,20 +261,18 @@ static lh_all_registers *find_thread(const lh_continuation *m, const lh_memory *
   return found;
 }
 
-/* Also the address of the thread's pointer to its running call. NULL: in no call, or not found. */
+/* Also the release, and the address of the thread's pointer to its running call. NULL: in no call,
+** or not found. */
 static lh_all_registers *find_way_on(const lh_mirrored *m, const lh_peek *peek, uint64_t state,
-                                     uint64_t *call_at) {
-  uint64_t protected_call;
+                                     runner *r) {
   lh_seen_state seen;
-  if (lh_recognise_state(peek, state, lh_release_of(m->target, state), &seen, NULL) < 0)
+  lh_seen_call call;
+  if (lh_recognise_state(peek, state, lh_release_of(m->target, state), &seen, NULL) < 0 ||
+      !seen.lua->peek_call(peek, &seen, &call))
     return NULL;
-  uint64_t thread = lh_innermost_thread(peek, seen.layout, state);
-  *call_at = thread + RAW_THREAD_CALL;
-  if (!thread || !lh_peek_at(peek, thread + seen.layout->base_call - sizeof protected_call,
-                             &protected_call, sizeof protected_call)) {
-    return NULL;
-  }
-  return find_thread(m->continuation, m->memory, protected_call);
+  r->lua = seen.lua;
+  r->call_at = call.thread + LH_THREAD_CALL;
+  return find_thread(m->continuation, m->memory, call.protected_call);
 }
 
 static bool stop_child(runner *r) {
@@ -304,7 +302,7 @@ static bool run_state(runner *r, const lh_mirrored *m, uint64_t state) {
   lh_cached *cached = lh_cached_open(&memory);
   if (!cached) return false;
   lh_peek peek = lh_peek_cached(cached);
-  lh_all_registers *thread = find_way_on(m, &peek, state, &r->call_at);
+  lh_all_registers *thread = find_way_on(m, &peek, state, r);
   lh_free(cached);
   r->n_looks = r->n_calls = r->words.n_steps = 0;
   if (!thread || !watch_words(r) || !lh_registers_set_all(r->id, thread)) return false;
@@ -401,10 +399,10 @@ static _Noreturn void become_program(const lh_mirrored *m, int gate) {
 }
 
 static bool may_run(const lh_mirrored *m, const lh_pending *states, size_t n) {
-  uint64_t call_at;
+  runner unused;
   lh_peek peek = lh_peek_mirror(m->mirror);
   for (size_t i = 0; i < n; i++) {
-    if (!states[i].is_quiet && find_way_on(m, &peek, states[i].state, &call_at)) return true;
+    if (!states[i].is_quiet && find_way_on(m, &peek, states[i].state, &unused)) return true;
   }
   return false;
 }

@@ -5,7 +5,6 @@
 #ifndef LUAHEAP_CONTINUE_COPY_H
 #define LUAHEAP_CONTINUE_COPY_H
 
-#include "mirrored.h"
 #include "stop.h"
 
 /* ==== sandbox.c ================================================================= */

@@ -135,23 +135,27 @@ static void search_target(const lh_memory *memory, const lh_memory_region *only,
   }
 }
 
-static bool is_our_lua(const found_lua *lua) {
-  return strncmp(lua->name, "Lua ", LUA) == 0 && strncmp(lua->name + LUA, "5.4", 3) == 0;
+static bool is_of(const found_lua *lua, const char *minor) {
+  return strncmp(lua->name, "Lua ", LUA) == 0 && strncmp(lua->name + LUA, minor, 3) == 0;
 }
 
-void lh_identify_release(const lh_memory *memory, uint64_t library, uint64_t *room, char *release,
-                         size_t size) {
+static bool is_our_lua(const found_lua *lua) {
+  return is_of(lua, "5.4") || is_of(lua, "5.5");
+}
+
+void lh_identify_release(const lh_memory *memory, uint64_t library, const char *minor,
+                         uint64_t *room, char *release, size_t size) {
   const lh_memory_region *only = library ? lh_region_at(memory, library) : NULL;
   found_luas luas;
   const char *found = NULL;
   bool several = false;
   search_target(memory, only, room, &luas);
   for (size_t i = 0; i < luas.n; i++) {
-    if (!is_our_lua(&luas.of[i])) continue;
+    if (!is_of(&luas.of[i], minor)) continue;
     several = found && strcmp(found, luas.of[i].name) != 0;
     found = luas.of[i].name;
   }
-  (void)snprintf(release, size, "%s", found && !several ? found + LUA : "5.4");
+  (void)snprintf(release, size, "%s", found && !several ? found + LUA : minor);
 }
 
 static const char *base_name(const char *path) {
@@ -186,9 +190,10 @@ int lh_refuse_other_luas(const lh_target *target, lh_error *error) {
                    ", or it was in %s that were left out (coredump_filter, MADV_DONTDUMP)",
                    lh_size_text(lh_core_lacks(target), false).text);
   if (luas.n == 0)
-    return lh_fail(error, LH_EHOST, "%s runs no Lua: no state of Lua 5.4 was found in it", who);
+    return lh_fail(error, LH_EHOST, "%s runs no Lua: no state of Lua 5.4 or 5.5 was found in it",
+                   who);
   if (has_ours)
-    return lh_fail(error, LH_EHOST, "%s has %s, but no state of Lua 5.4 is open in it%s", who, list,
-                   left_out);
-  return lh_fail(error, LH_EHOST, "%s runs %s, and luaheap reads 5.4", who, list);
+    return lh_fail(error, LH_EHOST, "%s has %s, but no state of Lua 5.4 or 5.5 is open in it%s",
+                   who, list, left_out);
+  return lh_fail(error, LH_EHOST, "%s runs %s, and luaheap reads 5.4 and 5.5", who, list);
 }

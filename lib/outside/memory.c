@@ -302,6 +302,16 @@ lh_peek lh_peek_cached(lh_cached *cached) {
   return (lh_peek){read_cached, cached};
 }
 
+static bool read_mirror(const void *memory, uint64_t address, void *out, size_t n) {
+  if (!lh_mirror_has(memory, address, n)) return false;
+  memcpy(out, (const void *)(uintptr_t)address, n);
+  return true;
+}
+
+lh_peek lh_peek_mirror(const lh_mirror *mirror) {
+  return (lh_peek){.read = read_mirror, .memory = mirror};
+}
+
 /* ==== Copies ==================================================================== */
 
 enum { MOST_THREADS = 4, WORTH_A_THREAD = 8 << 20 };

@@ -10,10 +10,20 @@
 **                                         process
 **     continue_copy.c, sandbox.c,         continues a child until Lua is between two changes of its
 **     watched_words.c                     heap
-**     write_child.c, write_state.c        the child that walks the mirror, and the file
+**     write_child.c                       the child that walks the mirror
+**     symbols.c, match_marks.c            names of C functions; places of older marks
+**     take.c                              the order of the parts (lh_take_outside)
+**
+** Lua's own structures differ between 5.4 and 5.5. What knows them is in lib/mirrored, and compiled
+** once for each of the two, as is the walk (lib/take). The rest, here, asks the table of the state's
+** release (structure.h), and so heapattach reads both, in one process too, whatever Lua it was built
+** with:
+**
+**     structure.c, peek.c                 is there a state at an address, and what does it run
 **     consistency.c, running.c, marks.c   consistency, the running thread and the marks of a heap
-**     symbols.c, take.c                   names of C functions; the order of the parts
-**                                         (lh_take_outside)
+**     write_state.c                       the walk over the mirror, and the file
+**     elsewhere.c                         texts and code in memory that is not mirrored
+**     release.c                           the table
 **
 ** Addresses in the target are uint64_t. Addresses in the mirror are pointers, and may be followed.
 */
@@ -27,7 +37,7 @@
 
 #include "base.h"
 #include "rooms/outside.h"
-#include "take/structure.h"
+#include "structure.h"
 
 /* ==== Memory ====================================================================== */
 
@@ -97,15 +107,16 @@ struct lh_target {
 /* core.c: the core's part of lh_target_free. */
 void lh_core_close(lh_target *target);
 
-/* states.c: the Lua release of a state that lh_find_states found; "5.4" for any other state. */
+/* states.c: the Lua release of a state that lh_find_states found; "" for any other state. */
 const char *lh_release_of(const lh_target *target, uint64_t state);
 
-/* lua_versions.c: the release of the Lua with read-only data at `library` (lh_peek_library; 0:
-** unknown): "5.4.4", or "5.4" if it cannot be found out. A file may have terabytes of holes, and a
-** process gets memory for those that are read: so searches take at most *room bytes together. */
+/* lua_versions.c: the release of the Lua `minor` ("5.4") with read-only data at `library`
+** (peek_library; 0: unknown): "5.4.4", or `minor` if it cannot be found out. A file may have
+** terabytes of holes, and a process gets memory for those that are read: so searches take at most
+** *room bytes together. */
 #define LH_TEXTS_ROOM ((uint64_t)512 << 20)
-void lh_identify_release(const lh_memory *memory, uint64_t library, uint64_t *room, char *release,
-                         size_t size);
+void lh_identify_release(const lh_memory *memory, uint64_t library, const char *minor,
+                         uint64_t *room, char *release, size_t size);
 
 /* lua_versions.c: says why the target has no state: another Lua, or no Lua. Returns LH_EHOST. */
 int lh_refuse_other_luas(const lh_target *target, lh_error *error);
@@ -220,6 +231,9 @@ int lh_mirror_fill(lh_mirror *mirror, const lh_memory *memory, uint64_t *copied_
                    lh_error *error);
 void lh_mirror_free(lh_mirror *mirror);
 
+/* memory.c: reads mirrored memory. */
+lh_peek lh_peek_mirror(const lh_mirror *mirror);
+
 /* In a child: unmaps the gaps between mirrored regions. */
 void lh_mirror_drop_gaps(const lh_mirror *mirror);
 
@@ -228,10 +242,10 @@ bool lh_mirror_has(const lh_mirror *mirror, uint64_t address, uint64_t n);
 
 /* ==== The state in the mirror ===================================================== */
 
-/* marks.c: a mark of an older snapshot, to be linked into the mirror. */
+/* A mark of an older snapshot, to be linked into the mirror. */
 typedef struct lh_carried_mark {
   uint32_t serial;
-  uint8_t kind; /* LH_MARK_* */
+  bool is_snapshot; /* else an explicit mark */
   uint64_t time_ns;
   const char *name;
   size_t name_length;
@@ -239,7 +253,7 @@ typedef struct lh_carried_mark {
   uint64_t possibly_newer[2]; /* for each of the two lists, see lh_possibly_newer */
 } lh_carried_mark;
 
-/* marks.c: the marks of `after`, its own last, with places among the objects of `now`, a snapshot
+/* match_marks.c: the marks of `after`, its own last, with places among the objects of `now`, a snapshot
 ** of the same state with only its own mark. */
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
@@ -268,14 +282,26 @@ typedef struct lh_mirrored {
 ** fault, which is seldom inside Lua. */
 bool lh_is_in_doubt(const lh_mirrored *m);
 
-/* running.c: did the state stay in one C function long enough since the first look to show that Lua
-** does not change its heap? `since` is zero at first. */
-typedef struct lh_stance lh_stance;
-bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since);
+/* take.c: where a state stood at a look. */
+typedef struct lh_stance {
+  lh_seen_call call;
+  uint64_t gc_bytes;
+  uint64_t processor_ns; /* of the program; 0: unknown */
+} lh_stance;
+
+typedef struct lh_pending {
+  uint64_t state;
+  bool is_done;             /* taken, or cannot be taken */
+  bool is_quiet, was_quiet; /* no heap change in progress: now; before it ran on */
+  lh_stance stance;         /* since an earlier attempt */
+} lh_pending;
 
 /* LH_OK: consistent, and the file has its name. LH_EBUSY: in a change. LH_EHOST: no state any more.
 ** Other codes: the file could not be written. */
 int lh_write_mirrored(const lh_mirrored *m, lh_outside_request *request, lh_error *error);
+
+/* LH_EBUSY: the copied heap is in the middle of a change. */
+int lh_fail_amid_change(lh_error *error);
 
 /* ==== Names ======================================================================= */
 

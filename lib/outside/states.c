@@ -3,7 +3,7 @@
 **
 ** Each word of all private written memory may begin a main thread: its type byte is checked first,
 ** because near pointers are common (363,000 in a GB of lists), then its pointer to the global state
-** behind it. lh_recognise_state checks the candidates. About 0.3 s per GB.
+** behind or before it. lh_recognise_state checks the candidates. About 0.3 s per GB.
 **
 ** The process is not stopped. A state may just move its counters, so a candidate is checked several
 ** times, through a cache (memory.h), which bounds the cost of a forged state. A search may take a
@@ -30,6 +30,20 @@ static int see_state(const lh_target *target, lh_cached *cached, uint64_t addres
   return rc;
 }
 
+int lh_recognise_state(const lh_peek *peek, uint64_t main_thread, const char *release,
+                       lh_seen_state *seen, lh_error *error) {
+  static const lh_lua *const known[] = {&lh_lua_504, &lh_lua_505};
+  const char *why = "";
+  for (int i = 0, most = 0; i < 2; i++) {
+    const char *misfit;
+    int n_checks;
+    if (known[i]->recognise(peek, main_thread, release, seen, &misfit, &n_checks)) return LH_OK;
+    if (n_checks > most) most = n_checks, why = misfit;
+  }
+  return lh_fail(error, LH_EHOST, "there is no open state of Lua 5.4 or 5.5 at 0x%llx: %s",
+                 (unsigned long long)main_thread, why);
+}
+
 int lh_outside_bytes(lh_target *target, uint64_t state, uint64_t *gc_bytes, lh_error *error) {
   lh_seen_state seen;
   lh_cached *cached = lh_cached_open(&target->memory);
@@ -44,7 +58,7 @@ const char *lh_release_of(const lh_target *target, uint64_t state) {
   for (size_t i = 0; i < target->n_found; i++) {
     if (target->found[i].address == state) return target->found[i].release;
   }
-  return "5.4";
+  return "";
 }
 
 /* ==== The search ==================================================================== */
@@ -54,6 +68,7 @@ enum { PIECE_BYTES = 1 << 20, LEAST_PIECE = 4096, HEAD_BYTES = 32 };
 enum { MOST_LIBRARIES = 32 };
 typedef struct named_library {
   uint64_t address;
+  const char *minor; /* lh_lua.name */
   char release[sizeof((lh_found_state *)0)->release];
 } named_library;
 
@@ -71,14 +86,16 @@ typedef struct search {
 } search;
 
 /* Searched once for each library. A program with more than MOST_LIBRARIES has forged them. */
-static const char *release_of_library(search *s, uint64_t library) {
+static const char *release_of_library(search *s, uint64_t library, const char *minor) {
   for (size_t i = 0; i < s->n_libraries; i++) {
-    if (s->libraries[i].address == library) return s->libraries[i].release;
+    const named_library *known = &s->libraries[i];
+    if (known->address == library && known->minor == minor) return known->release;
   }
-  if (s->n_libraries == MOST_LIBRARIES) return "5.4";
+  if (s->n_libraries == MOST_LIBRARIES) return minor;
   named_library *new = &s->libraries[s->n_libraries++];
   new->address = library;
-  lh_identify_release(&s->target->memory, library, &s->texts_room, new->release,
+  new->minor = minor;
+  lh_identify_release(&s->target->memory, library, minor, &s->texts_room, new->release,
                       sizeof new->release);
   return new->release;
 }
@@ -120,10 +137,10 @@ static void cut_first_line(char *text) {
 ** else the one loaded last. A source is a file name behind @, a name behind =, or the program text,
 ** of which we use the first line. Returns false for a text. */
 static bool name_script(const lh_peek *peek, const lh_seen_state *seen, char *script, size_t size) {
-  if (lh_peek_argument(peek, seen, script, size)) return true;
+  if (seen->lua->peek_argument(peek, seen, script, size)) return true;
   *script = '\0';
   for (lh_peek_where at = LH_PEEK_RUNNING; at <= LH_PEEK_NEWEST; at++) {
-    if (!lh_peek_source(peek, seen, at, script, size)) continue;
+    if (!seen->lua->peek_source(peek, seen, at, script, size)) continue;
     bool is_name = *script == '@' || *script == '=';
     if (is_name)
       memmove(script, script + 1, strlen(script));
@@ -136,12 +153,13 @@ static bool name_script(const lh_peek *peek, const lh_seen_state *seen, char *sc
 
 static void describe_state(search *s, const lh_seen_state *seen, lh_found_state *found) {
   lh_peek peek = lh_peek_cached(s->cached);
-  const char *release = release_of_library(s, lh_peek_library(&peek, seen));
-  bool is_known = strcmp(release, "5.4") != 0;
+  uint64_t library = seen->lua->peek_library(&peek, seen);
+  const char *release = release_of_library(s, library, seen->lua->name);
+  bool is_known = strcmp(release, seen->lua->name) != 0;
   *found = (lh_found_state){.address = seen->main_thread, .gc_bytes = seen->gc_bytes};
   (void)snprintf(found->release, sizeof found->release, "%s", is_known ? release : seen->release);
   found->is_text = !name_script(&peek, seen, found->script, sizeof found->script);
-  found->has_luaheap = lh_peek_luaheap(&peek, seen, &found->id);
+  found->has_luaheap = seen->lua->peek_luaheap(&peek, seen, &found->id);
   if (!found->id) found->id = lh_outside_state_id(s->target, seen->main_thread, seen->seed);
 }
 
@@ -152,9 +170,9 @@ static int look_closely(search *s, uint64_t address, lh_error *error) {
   lh_seen_state seen;
   s->n_looks++;
   if (check_deadline(s, error) < 0) return LH_EIO;
-  if (see_state(t, s->cached, address, "5.4", &seen, NULL) < 0 || !has_code(&t->memory, &seen))
+  if (see_state(t, s->cached, address, "", &seen, NULL) < 0 || !has_code(&t->memory, &seen))
     return LH_OK;
-  if (!lh_peek_numbers(&peek, &seen)) {
+  if (!seen.lua->peek_numbers(&peek, &seen)) {
     s->other_numbers = true;
     return LH_OK;
   }
@@ -167,11 +185,12 @@ static int look_closely(search *s, uint64_t address, lh_error *error) {
 /* Searches n bytes from address `start` of the target. A whole head must fit behind each word. */
 static int search_piece(search *s, uint64_t start, size_t n, lh_error *error) {
   const uint64_t *words = s->piece;
-  enum { TYPE = LH_TYPE_OFFSET / 8, GLOBAL = LH_GLOBAL_OFFSET / 8, HEAD = HEAD_BYTES / 8 };
+  enum { TYPE = LH_THREAD_TYPE / 8, GLOBAL = LH_THREAD_GLOBAL / 8, HEAD = HEAD_BYTES / 8 };
   for (size_t i = 0; i + HEAD <= n / 8; i++) {
     if ((uint8_t)words[i + TYPE] != LH_MAIN_THREAD_TYPE) continue;
-    uint64_t address = start + 8 * i, distance = words[i + GLOBAL] - address;
-    if (distance < LH_GLOBAL_NEAREST || distance > LH_GLOBAL_FARTHEST) continue;
+    uint64_t address = start + 8 * i;
+    if (!lh_may_be_global(address, words[i + GLOBAL])) continue;
+    if (words[i + GLOBAL] < address && words[i] != 0) continue;
     int rc = look_closely(s, address, error);
     if (rc < 0) return rc;
   }

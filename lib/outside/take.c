@@ -33,6 +33,49 @@ typedef struct taking {
   size_t n, n_done;
 } taking;
 
+/* Two looks prove that a C function that computes for long is not in a change of the heap. Only one
+** change is invisible: filling a table's new vector. It begins and ends with an allocation, which
+** the collector counts, and takes at most 20 ns per byte of the heap. So no change is in progress
+** if the count, the running call, its place and the stack are the same after more than that time
+** plus one second.
+**
+** Time is the processor time of a program with one thread: a stopped or waiting program proves
+** nothing. The copy that runs on may be 0.3 s ahead at each look. */
+static uint64_t processor_ns_of_one_thread(pid_t process) {
+  lh_process_status status;
+  return lh_process_status_of(process, &status) && status.threads == 1 ? lh_processor_ns(process)
+                                                                       : 0;
+}
+
+static bool see_stance(const lh_mirrored *m, uint64_t state, lh_stance *s) {
+  lh_peek peek = lh_peek_mirror(m->mirror);
+  lh_seen_state seen;
+  if (lh_recognise_state(&peek, state, lh_release_of(m->target, state), &seen, NULL) < 0)
+    return false;
+  s->gc_bytes = seen.gc_bytes;
+  return seen.lua->peek_call(&peek, &seen, &s->call);
+}
+
+static bool are_equal(const lh_stance *a, const lh_stance *b) {
+  const lh_seen_call *one = &a->call, *other = &b->call;
+  return a->gc_bytes == b->gc_bytes && one->debt == other->debt && one->thread == other->thread &&
+         one->call == other->call && one->place == other->place && one->top == other->top;
+}
+
+/* Did the state stay in one C function long enough since the first look to show that Lua does not
+** change its heap? `since` is zero at first. */
+static bool has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since) {
+  const uint64_t least_ns = 1000000000, ns_each_byte = 20;
+  if (m->target->is_core) return false;
+  lh_stance now = {.processor_ns = processor_ns_of_one_thread((pid_t)m->target->process_id)};
+  bool is_known = now.processor_ns != 0 && see_stance(m, state, &now);
+  if (!is_known || since->processor_ns == 0 || !are_equal(since, &now)) {
+    *since = is_known ? now : (lh_stance){0};
+    return false;
+  }
+  return now.processor_ns - since->processor_ns > least_ns + now.gc_bytes * ns_each_byte;
+}
+
 static void wait_before(unsigned attempt) {
   uint64_t longest_ns = (uint64_t)attempt * 2000000;
   struct timespec pause = {.tv_nsec = (long)(lh_random_seed() % (longest_ns + 1))};
@@ -59,7 +102,7 @@ static bool is_of_one(int code) {
 static int write_one(taking *t, size_t i, lh_mirrored m) {
   lh_error *failure = &t->requests[i].failure;
   lh_pending *state = &t->states[i];
-  m.is_quiet = state->is_quiet || lh_has_stood(&m, state->state, &state->stance);
+  m.is_quiet = state->is_quiet || has_stood(&m, state->state, &state->stance);
   int rc = lh_write_mirrored(&m, &t->requests[i], failure);
   if (rc == LH_OK) *failure = (lh_error){0}; /* of earlier attempts */
   state->is_done = rc != LH_EBUSY;

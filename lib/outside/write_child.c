@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "mirrored.h"
+#include "file.h"
 #include "stop.h"
 
 typedef struct report {
@@ -25,6 +25,19 @@ typedef struct report {
   int64_t more_extra_bytes;
   lh_awaited reading;
 } report;
+
+int lh_fail_amid_change(lh_error *error) {
+  return lh_fail(error, LH_EBUSY, "the program was changing its heap");
+}
+
+bool lh_is_in_doubt(const lh_mirrored *m) {
+  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
+  if (m->is_quiet) return false;
+  for (size_t i = 0; m->target->is_core && i < sizeof faults / sizeof *faults; i++) {
+    if (m->target->signal == faults[i]) return false;
+  }
+  return true;
+}
 
 /* A forged heap must find nothing there that is worth a trick (write_state.c). */
 static void forget_environment(void) {
@@ -44,6 +57,15 @@ static void confine(const lh_mirrored *m) {
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) (void)signal(faults[i], SIG_DFL);
 }
 
+static int write_here(const lh_mirrored *m, lh_file *file, report *r) {
+  lh_peek peek = lh_peek_mirror(m->mirror);
+  lh_seen_state seen;
+  const char *release = lh_release_of(m->target, r->request.state);
+  int rc = lh_recognise_state(&peek, r->request.state, release, &seen, &r->error);
+  if (rc < 0) return rc;
+  return seen.lua->write(m, &seen, &r->request, file, &r->more_extra_bytes, &r->error);
+}
+
 static _Noreturn void write_and_exit(const lh_mirrored *mirrored, lh_file *file, report *r) {
   lh_mirrored m = *mirrored;
   lh_target target = *m.target;
@@ -52,7 +74,7 @@ static _Noreturn void write_and_exit(const lh_mirrored *mirrored, lh_file *file,
   m.target = &target;
   m.reading = &r->reading;
   confine(&m);
-  r->code = lh_write_here(&m, &r->request, file, &r->more_extra_bytes, &r->error);
+  r->code = write_here(&m, file, r);
   lh_file_close(file);
   __atomic_store_n(&r->finished, 1, __ATOMIC_RELEASE);
   _exit(0);

@@ -89,7 +89,7 @@ lh_target_info lh_describe_target(const lh_target *target);
 typedef struct lh_found_state {
   uint64_t address;  /* of its main thread */
   uint64_t id;       /* the state_id of its snapshots (lh_info) */
-  char release[16];  /* "5.4.4", or "5.4" if unknown */
+  char release[16];  /* "5.4.4", or "5.4" or "5.5" if unknown */
   char script[256];  /* the script: arg[0], else the source of the main thread's function or of
                         the last loaded one; "": unknown */
   bool is_text;      /* `script` is the first line of a script without a name */
@@ -97,7 +97,7 @@ typedef struct lh_found_state {
   bool has_luaheap;  /* the luaheap module is loaded in it */
 } lh_found_state;
 
-/* Finds all Lua 5.4 states of a target, by ascending address, without stopping it. LH_EHOST: none;
+/* Finds all states of Lua 5.4 and 5.5, by ascending address, without stopping the target. LH_EHOST: none;
 ** the message names another Lua that is there, or says that there is no Lua. LH_EIO also after a
 ** minute plus ten seconds for each GB, since a target may forge states. *states is the target's,
 ** until the next search. Cost: 0.2 to 0.4 s for each GB of writable memory. */

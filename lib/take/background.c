@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "state.h"
 #include "take.h"
 
 typedef struct report {

@@ -1,7 +1,7 @@
 /*
 ** chain.c - iterates over the marks of a state, without Lua: heapattach does, too.
 */
-#include "state.h"
+#include "own.h"
 
 lh_chain lh_chain_begin(const lh_state *state) {
   return (lh_chain){.layout = &state->layout, .last = lh_state_object(state)};

@@ -14,6 +14,7 @@
 **   `next`. But a sweep starts behind the first survivor of the list, so it never stands at an
 **   object newer than itself, as the mark is.
 */
+#include "file.h"
 #include "state.h"
 
 enum { MARK_USER_VALUES = 1 };

@@ -14,20 +14,8 @@
 #ifndef LUAHEAP_STATE_H
 #define LUAHEAP_STATE_H
 
-#include "walk.h"
+#include "own.h"
 #include "weak_lua.h"
-
-enum { LH_STATE_NEWEST_MARK = 1, LH_STATE_METATABLE = 2, LH_STATE_USER_VALUES = 2 };
-
-typedef struct lh_state {
-  lh_own_content own; /* kind LH_MARK_STATE */
-  lh_layout layout;
-  uint64_t string_seed; /* secret, for hashes of strings that are not kept at all */
-  uint32_t last_serial;
-  uint32_t n_periodic; /* periodic marks: see mark.c */
-  char release[16];
-  bool tells_work; /* RAW_GLOBAL_AT_WORK tells when Lua must not be read */
-} lh_state;
 
 /* The content of the userdata of ours at `index` with this tag, a unique address; NULL: another
 ** value. The program can change the registry and metatables, but not the content of userdata. */
@@ -53,11 +41,6 @@ lh_state *lh_push_state(lua_State *L);
 
 /* The same without pushing. NULL, and LH_EARGUMENT in `error`: L is not attached. */
 lh_state *lh_find_state(lua_State *L, lh_error *error);
-
-static inline const raw_userdata *lh_state_object(const lh_state *state) {
-  return (const void *)((const char *)state - state->layout.user_values -
-                        LH_STATE_USER_VALUES * sizeof(raw_value));
-}
 
 /* measure.c: sets a layout's two sizes to this build's. LH_EHOST: the sizes of objects do not add
 ** up to the collector's count. LH_EMEMORY. */
@@ -85,30 +68,12 @@ static inline char *lh_global_state(lua_State *L) {
 }
 
 /* mark.c: plants the two marks of one serial; see lh_mark. Name NULL: it is named by time_ns. */
-typedef struct lh_planted {
-  uint32_t serial;
-  uint64_t time_ns;
-  lh_own_content *contents[2];
-} lh_planted;
 int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, lh_planted *planted,
              lh_error *error);
 
 /* Removes a planted mark from all reports and leaves it to the collector: its snapshot was not
 ** written. Does nothing for a mark that was never planted (all fields 0). */
 void lh_void_mark(lua_State *L, const lh_planted *planted);
-
-/* chain.c: the marks of a state, youngest first: a chain of user values, in the order of both
-** lists. */
-typedef struct lh_chain {
-  const lh_layout *layout;
-  const raw_userdata *last;      /* older userdata of the current mark; the state at first */
-  const raw_userdata *halves[2]; /* the mark's: on allgc and, if all is well, on finobj */
-  const lh_own_content *content;
-} lh_chain;
-
-lh_chain lh_chain_begin(const lh_state *state);
-bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
-uint32_t lh_chain_marks(const lh_state *state);
 
 /* watch.c: facts about the watcher of L's state; all 0: there is none. Needs one stack slot. */
 typedef struct lh_watched {

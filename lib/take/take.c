@@ -10,6 +10,7 @@
 */
 #include <unistd.h>
 
+#include "state.h"
 #include "take.h"
 #include "track/track.h"
 

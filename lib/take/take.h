@@ -7,7 +7,7 @@
 #define LUAHEAP_TAKE_H
 
 #include "file.h"
-#include "state.h"
+#include "own.h"
 
 /* Facts for the footer that the heap does not have. The texts are borrowed. */
 enum { LH_OURS = 3 };

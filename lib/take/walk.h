@@ -25,8 +25,6 @@ typedef struct lh_recorder lh_recorder; /* track/track.h */
 /* The first bytes of every userdata of ours: no valid pointer or small number on any platform. */
 #define LH_OWN_MAGIC 0xC8D5F1A7616C6872u
 
-enum { LH_MARK_NAME_BYTES = 4096 }; /* longer names are refused */
-
 /* The content of a mark, followed by its name. The state's userdata has only the first fields. */
 typedef struct lh_own_content {
   uint64_t magic;

@@ -119,8 +119,9 @@ describe("heapattach", function()
     shell.stop()
     assert.same({"", 1, shell.pid}, {out, status, parent})
     assert.same({
-      ("heapattach: process %s runs no Lua: no state of Lua 5.4 was found in it"):format(shell.pid),
-      "heapattach: Lua 5.4 runs in what it has started:",
+      ("heapattach: process %s runs no Lua: no state of Lua 5.4 or 5.5 was found in it"):format(
+        shell.pid),
+      "heapattach: Lua 5.4 or 5.5 runs in what it has started:",
       ("    heapattach --state 1 -o a %s    %s server.lua"):format(lua, os.getenv "LUA" or "lua5.4")
     }, lines(err))
   end)
@@ -137,7 +138,7 @@ describe("heapattach", function()
     assert.equal(out .. err, both)
     assert.equal(0, status)
     assert.matches("^1 Lua state in " .. master.pid .. ": ", out)
-    assert.matches("^heapattach: Lua 5.4 runs in what it has started:\n" ..
+    assert.matches("^heapattach: Lua 5.4 or 5.5 runs in what it has started:\n" ..
                    "    heapattach %-%-list %d+    %S+ %-e print%(\"ready\"%) [^\n]+\n$", err)
   end)
 

@@ -61,7 +61,7 @@ static void forge_circle(void) {
 }
 
 static void forge_string(void) {
-  enum { BYTES = 100, CONTENTS = 24, LENGTH = 16 };
+  enum { BYTES = 100, CONTENTS = LUA_VERSION_NUM == 504 ? 24 : 32, LENGTH = 16 };
   char text[BYTES] = {0};
   lua_State *L = new_forging_state();
   char *string = (char *)(uintptr_t)lua_pushlstring(L, text, sizeof text) - CONTENTS;

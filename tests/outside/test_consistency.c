@@ -60,7 +60,7 @@ static int code_after(const char *program, void (*damage)(lua_State *L), lh_erro
 
 static void circle(lua_State *L) {
   const raw_object *o = *head_of(L);
-  while (o->next) o = o->next;
+  while (o->next->next) o = o->next; /* the last one is the main thread */
   ((raw_object *)(uintptr_t)o)->next = *head_of(L);
 }
 

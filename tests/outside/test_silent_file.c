@@ -450,9 +450,9 @@ static void one_of_those_that_were_started(void **state) {
   (void)snprintf(other, sizeof other, "    heapattach --list %d ", (int)beside);
   fall_silent(&s, FUSE_READ);
   start_command(&c, getpid(), LIST);
-  expect_message(&c, "no state of Lua 5.4");
+  expect_message(&c, "no state of Lua 5.4 or 5.5");
   expect_message(&c, silent);
-  expect_message(&c, "Lua 5.4 runs in what it has started:");
+  expect_message(&c, "Lua 5.4 or 5.5 runs in what it has started:");
   expect_message(&c, other);
   int status = end_of(&c);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
@@ -469,7 +469,7 @@ static void what_a_silent_one_has_started(void **state) {
   fall_silent(&s, FUSE_READ);
   start_command(&c, s.program, LIST);
   expect_message(&c, "/silent/lua' does not answer");
-  expect_message(&c, "Lua 5.4 runs in what it has started:");
+  expect_message(&c, "Lua 5.4 or 5.5 runs in what it has started:");
   expect_message(&c, "    heapattach --list ");
   int status = end_of(&c);
   assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 2);

@@ -86,24 +86,23 @@ static void shoot_amid_rehash(unsigned missing, bool is_core, rehash *r) {
   lua_getglobal(L, "k33");
   lua_pushinteger(L, SLOTS + 1);
   r->request.state = (uintptr_t)L;
-  r->of_bytes = SLOTS * sizeof(raw_slot);
+  r->of_bytes = raw_slots_bytes(SLOTS);
   r->table = lua_topointer(L, -3);
   lua_rawset(L, -3);
   assert_true(r->is_done);
   lua_close(L);
 }
 
-/* 768 bytes are the old vector: so it is in doubt, and so is the file, at each stage. */
+/* 768 bytes (in 5.5 776) are the old vector: so it is in doubt, and so is the file, at each stage. */
 static void test_core_amid_rehash(void **unused) {
   (void)unused;
-  enum { OLD_VECTOR = 32 * sizeof(raw_slot) };
   static const unsigned stages[] = {0, 1, 16, 31, 32};
   for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
     rehash r;
     lh_snapshot *s;
     shoot_amid_rehash(stages[i], true, &r);
     assert_int_equal(r.result, LH_OK);
-    assert_int_equal(r.request.unaccounted_bytes, OLD_VECTOR);
+    assert_int_equal(r.request.unaccounted_bytes, r.of_bytes);
     assert_true(r.request.is_in_doubt);
     assert_int_equal(lh_open(&s, "a", NULL), LH_OK);
     assert_true(lh_snapshot_outside(s)->is_in_doubt);

@@ -17,8 +17,8 @@
 #include <cmocka.h>
 
 #include "forged_memory.h"
+#include "outside/structure.h"
 #include "take/state.h"
-#include "take/structure.h"
 
 extern const char lua_ident[];
 
@@ -240,7 +240,7 @@ static void sees_a_real_state(void **state) {
 
 static void source_is(const lh_seen_state *seen, lh_peek_where at, const char *expected) {
   char text[32] = "";
-  bool found = lh_peek_source(&own, seen, at, text, sizeof text);
+  bool found = seen->lua->peek_source(&own, seen, at, text, sizeof text);
   assert_int_equal(found, expected != NULL);
   if (expected) assert_string_equal(text, expected);
 }
@@ -250,15 +250,15 @@ static void sees_what_a_state_runs(void **state) {
   char text[8];
   lh_seen_state seen;
   lua_State *L = new_seen_state(&seen);
-  assert_false(lh_peek_argument(&own, &seen, text, sizeof text));
+  assert_false(seen.lua->peek_argument(&own, &seen, text, sizeof text));
   for (lh_peek_where at = LH_PEEK_RUNNING; at <= LH_PEEK_NEWEST; at++) source_is(&seen, at, NULL);
   run_named(L, "arg = {[0] = 0}", "=one");
-  assert_false(lh_peek_argument(&own, &seen, text, sizeof text));
+  assert_false(seen.lua->peek_argument(&own, &seen, text, sizeof text));
   run_named(L, "arg = {'a', [0] = 'a.lua', b = 2}", "=one");
-  assert_true(lh_peek_argument(&own, &seen, text, sizeof text));
+  assert_true(seen.lua->peek_argument(&own, &seen, text, sizeof text));
   assert_string_equal(text, "a.lua");
   run_named(L, "arg = {[0] = ('long'):rep(100)} for i = 1, 1000 do _G[i .. 'x'] = i end", "=one");
-  assert_true(lh_peek_argument(&own, &seen, text, sizeof text));
+  assert_true(seen.lua->peek_argument(&own, &seen, text, sizeof text));
   assert_string_equal(text, "longlon");
   source_is(&seen, LH_PEEK_NEWEST, "=one");
   lua_pushliteral(L, "a string");
@@ -305,9 +305,9 @@ static void sees_whether_luaheap_is_loaded(void **state) {
     lua_rawsetp(L, LUA_REGISTRYINDEX, &error.message[i]);
   }
   uint64_t id;
-  assert_false(lh_peek_luaheap(&own, &seen, &id));
+  assert_false(seen.lua->peek_luaheap(&own, &seen, &id));
   if (lh_attach(L, &error) < 0) fail_msg("%s", error.message);
-  assert_true(lh_peek_luaheap(&own, &seen, &id));
+  assert_true(seen.lua->peek_luaheap(&own, &seen, &id));
   assert_int_equal(id, lh_push_state(L)->own.state_id);
   lua_close(L);
 }
@@ -320,7 +320,7 @@ static void sees_where_its_code_is(void **state) {
   Dl_info lua, there;
   assert_int_not_equal(dladdr(lua_ident, &lua), 0);
   for (int i = 0; i < 2; i++) {
-    uint64_t address = lh_peek_library(&own, &seen);
+    uint64_t address = seen.lua->peek_library(&own, &seen);
     assert_int_not_equal(dladdr((void *)(uintptr_t)address, &there), 0);
     assert_ptr_equal(there.dli_fbase, lua.dli_fbase);
     run_named(L, "package.preload[1] = 1 t = {}", "=one");
@@ -332,15 +332,15 @@ static void sees_other_numbers(void **state) {
   (void)state;
   lh_seen_state seen;
   lua_State *L = new_seen_state(&seen);
-  assert_true(lh_peek_numbers(&own, &seen));
+  assert_true(seen.lua->peek_numbers(&own, &seen));
   run_named(L, "math.maxinteger = 0x7FFFFFFF", "=one");
-  assert_false(lh_peek_numbers(&own, &seen));
+  assert_false(seen.lua->peek_numbers(&own, &seen));
   run_named(L, "math.maxinteger = nil math.pi = 3.1415927410125732", "=one");
-  assert_false(lh_peek_numbers(&own, &seen));
+  assert_false(seen.lua->peek_numbers(&own, &seen));
   run_named(L, "math.pi = nil", "=one");
-  assert_true(lh_peek_numbers(&own, &seen));
+  assert_true(seen.lua->peek_numbers(&own, &seen));
   run_named(L, "package.loaded.math = nil", "=one");
-  assert_true(lh_peek_numbers(&own, &seen));
+  assert_true(seen.lua->peek_numbers(&own, &seen));
   lua_close(L);
 }
 

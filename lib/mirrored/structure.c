@@ -1,8 +1,8 @@
 /*
 ** structure.c - checks whether there is a Lua state at an address (structure.h).
 **
-** The block is copied once and its fields are compared: the main thread's pointer to a global state
-** at the right distance, the pointer back, a registry that is a table, a valid collector state.
+** The main thread and the global state, which are in one block, are copied once and their fields are
+** compared: the pointer to a global state at the right distance, in 5.4 the pointer back, a registry that is a table, a valid collector state.
 ** Blocks of closed states can pass these checks. So the names of three metamethods and the registry
 ** are read too, and the byte count: a closed state counts only its block, an open one also strings
 ** and a stack.
@@ -12,63 +12,66 @@
 ** to be the usual one. malloc's note of the block's size suggests another size, but a host's
 ** allocator may put a header there. The sum of all objects decides (write_state.c).
 */
-#include "structure.h"
+#include "mirrored.h"
 
 #include <assert.h>
 #include <stdalign.h>
 
-#include "raw.h"
-
-enum { BLOCK_BYTES = 832, CACHED_STRINGS = 106, EXTRA_BYTES = LH_USUAL_EXTRA_BYTES };
+enum { CACHED_STRINGS = 106, EXTRA_BYTES = LH_USUAL_EXTRA_BYTES };
 _Static_assert((int)LH_MAIN_THREAD_TYPE == RAW_THREAD, "a thread's type byte");
-_Static_assert((int)LH_TYPE_OFFSET == offsetof(raw_object, type), "a thread's type byte");
-_Static_assert((int)LH_GLOBAL_OFFSET == RAW_THREAD_GLOBAL, "a thread's global state");
+_Static_assert((int)LH_THREAD_TYPE == offsetof(raw_object, type), "a thread's type byte");
+_Static_assert((int)LH_THREAD_GLOBAL == RAW_THREAD_GLOBAL, "a thread's global state");
+_Static_assert((int)LH_THREAD_CALL == RAW_THREAD_CALL, "a thread's running call");
+_Static_assert((int)LH_CALL_PREVIOUS == offsetof(raw_call, previous), "a call");
+_Static_assert((int)LH_CALL_NEXT == offsetof(raw_call, next), "a call");
+_Static_assert((int)LH_CALL_PLACE == offsetof(raw_call, saved_pc), "a call");
 
 /* ==== The block ===================================================================== */
 
 typedef struct block {
   const lh_layout *layout;
   uint64_t main_thread, global;
-  alignas(8) char bytes[BLOCK_BYTES];
+  alignas(8) char thread[208], of_global[480]; /* copied: all that is read of either */
 } block;
 
-static const char *global_of(const block *b) {
-  return b->bytes + (b->global - b->main_thread);
-}
-
-/* A host may append fields of its own to the thread's (tup does). */
-static bool may_be_of(const lh_layout *layout, uint64_t distance) {
-  enum { MOST_APPENDED = LH_GLOBAL_FARTHEST - 200 };
-  return distance >= (uint64_t)layout->global_from_main && distance % sizeof(void *) == 0 &&
-         distance <= (uint64_t)layout->global_from_main + MOST_APPENDED;
+/* A host of 5.4 may append fields of its own to the thread's (tup does). In 5.5 the build's choices
+** are in between. */
+static bool may_be_of(const lh_layout *layout, uint64_t main_thread, uint64_t global) {
+  uint64_t nearest = main_thread + (uint64_t)(int64_t)layout->global_from_main;
+  return lh_may_be_global(main_thread, global) && global % sizeof(void *) == 0 &&
+         (LH_LUA == 504 ? global >= nearest : global < main_thread);
 }
 
 static bool copy_block(const lh_peek *p, const lh_layout *layout, uint64_t main_thread, block *b) {
   b->layout = layout;
   b->main_thread = main_thread;
-  if (!lh_peek_at(p, main_thread + RAW_THREAD_GLOBAL, &b->global, sizeof b->global)) return false;
-  if (!may_be_of(layout, b->global - main_thread)) b->global = main_thread;
-  size_t bytes = b->global - main_thread + layout->type_metatables;
-  assert(bytes <= sizeof b->bytes);
-  return lh_peek_at(p, main_thread, b->bytes, bytes);
+  assert(layout->type_metatables <= sizeof b->of_global);
+  if (!lh_peek_at(p, main_thread, b->thread, sizeof b->thread)) return false;
+  b->global = RAW_FIELD(b->thread, RAW_THREAD_GLOBAL, uint64_t);
+  if (may_be_of(layout, main_thread, b->global))
+    return lh_peek_at(p, b->global, b->of_global, layout->type_metatables);
+  b->global = 0;
+  return true;
 }
 
 /* A thread's first call is of a C function, the host's, and has no call before it. This tells apart
 ** layouts that have the first call elsewhere. */
 static bool has_base_call(const block *b) {
-  const raw_call *base = raw_base_call(b->layout, b->bytes);
+  const raw_call *base = raw_base_call(b->layout, b->thread);
   return !base->previous && (base->status & RAW_CALL_IS_C);
 }
 
+/* In 5.5 nothing points back, but the main thread is the last of all objects. */
 static bool is_main_thread(const block *b) {
-  return b->global != b->main_thread &&
-         RAW_FIELD(b->bytes, RAW_THREAD_GLOBAL, uint64_t) == b->global &&
-         RAW_FIELD(b->bytes, LH_TYPE_OFFSET, uint8_t) == RAW_THREAD && has_base_call(b) &&
-         RAW_FIELD(global_of(b), b->layout->main_thread, uint64_t) == b->main_thread;
+  bool is_main = LH_LUA == 505
+                     ? !((const raw_object *)(const void *)b->thread)->next
+                     : RAW_FIELD(b->of_global, b->layout->main_thread, uint64_t) == b->main_thread;
+  return b->global != 0 && RAW_FIELD(b->thread, LH_THREAD_TYPE, uint8_t) == RAW_THREAD &&
+         has_base_call(b) && is_main;
 }
 
 static bool is_global_state(const block *b) {
-  const char *global = global_of(b);
+  const char *global = b->of_global;
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
   const raw_value *nil = &RAW_FIELD(global, RAW_GLOBAL_NIL, raw_value);
   int32_t size = RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
@@ -76,7 +79,7 @@ static bool is_global_state(const block *b) {
   return registry->type == (RAW_TABLE | RAW_COLLECTABLE) && raw_is_empty(nil->type) && size > 0 &&
          (size & (size - 1)) == 0 && white != 0 && white != RAW_WHITES &&
          RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) <= 8 &&
-         RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= 1 &&
+         RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= RAW_LAST_GC_KIND &&
          RAW_FIELD(global, RAW_GLOBAL_ALLOC, uint64_t) != 0;
 }
 
@@ -93,8 +96,9 @@ static bool is_short_string(const lh_peek *p, uint64_t address, const char *text
   const raw_string *s = (const raw_string *)(const void *)copy;
   size_t n = strlen(text);
   assert(n < LONGEST);
-  return lh_peek_at(p, address, copy, sizeof *s + n + 1) && s->type == RAW_SHORT_STRING &&
-         raw_string_length(s) == n && memcmp(s->contents, text, n + 1) == 0;
+  return lh_peek_at(p, address, copy, offsetof(raw_string, contents) + n + 1) &&
+         s->type == RAW_SHORT_STRING && raw_string_length(s) == n &&
+         memcmp(raw_text(s), text, n + 1) == 0;
 }
 
 static bool has_metamethod_names(const lh_peek *p, const block *b) {
@@ -102,7 +106,7 @@ static bool has_metamethod_names(const lh_peek *p, const block *b) {
     unsigned index;
     const char *text;
   } names[] = {{0, "__index"}, {RAW_TM_MODE, "__mode"}, {RAW_METAMETHODS - 1, "__close"}};
-  const char *strings = global_of(b) + b->layout->metamethod_names;
+  const char *strings = b->of_global + b->layout->metamethod_names;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     uint64_t address = RAW_FIELD(strings, names[i].index * sizeof(void *), uint64_t);
     if (!is_short_string(p, address, names[i].text)) return false;
@@ -110,14 +114,11 @@ static bool has_metamethod_names(const lh_peek *p, const block *b) {
   return true;
 }
 
-/* A string of either kind. The byte behind its contents is zero. */
+/* A string of either kind. The byte behind its text is zero. */
 static bool is_string(const lh_peek *p, uint64_t address) {
-  raw_string s;
-  char end;
-  if (!lh_peek_at(p, address, &s, sizeof s)) return false;
-  if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return false;
-  uint64_t end_at = address + sizeof s + raw_string_length(&s);
-  return end_at > address && lh_peek_at(p, end_at, &end, 1) && end == '\0';
+  uint64_t length, text = lh_peek_text(p, address, &length);
+  char end = 1;
+  return text != 0 && text + length >= text && lh_peek_at(p, text + length, &end, 1) && !end;
 }
 
 /* ==== Sizes ========================================================================= */
@@ -132,6 +133,19 @@ static size_t cached_strings(const lh_peek *p, const block *b) {
   return n;
 }
 
+#if LH_LUA == 505
+/* The extra space is what the cache leaves between the global state's fields and the thread. */
+static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
+  const lh_layout *l = b->layout;
+  size_t thread_bytes = l->thread_bytes - EXTRA_BYTES, distance = b->main_thread - b->global;
+  size_t fields = l->main_thread_bytes - l->thread_bytes - CACHED_STRINGS * sizeof(void *);
+  size_t extra = distance - fields - cached_strings(p, b) * sizeof(void *);
+  if (extra > LH_MOST_EXTRA_BYTES) extra = EXTRA_BYTES;
+  seen->main_thread_bytes = distance + thread_bytes;
+  seen->thread_bytes = thread_bytes + extra;
+  seen->noted_extra_bytes = EXTRA_BYTES;
+}
+#else
 /* Is the block, with this extra space, a malloc block of the right size? malloc notes the size plus
 ** its own eight bytes, rounded up to 16, perhaps with 16 more. The low bits are flags. */
 static bool is_malloc_block(const lh_peek *p, const block *b, uint64_t extra, uint64_t bytes) {
@@ -158,17 +172,15 @@ static void measure(const lh_peek *p, const block *b, lh_seen_state *seen) {
   seen->thread_bytes = b->layout->thread_bytes + appended;
   seen->noted_extra_bytes = noted_extra_bytes(p, b, seen->main_thread_bytes - EXTRA_BYTES);
 }
-
-static uint64_t counted_bytes(const block *b) {
-  return RAW_FIELD(global_of(b), RAW_GLOBAL_TOTAL_BYTES, uint64_t) +
-         RAW_FIELD(global_of(b), RAW_GLOBAL_DEBT, uint64_t);
-}
+#endif
 
 /* An open state counts at least its block, its string table and a registry. */
 static bool is_closed(const block *b) {
-  uint64_t strings = RAW_FIELD(global_of(b), RAW_GLOBAL_STRINGS_SIZE, uint32_t);
-  uint64_t least = b->layout->main_thread_bytes + sizeof(void *) * strings + sizeof(raw_table);
-  return (int64_t)counted_bytes(b) < (int64_t)least;
+  uint64_t strings = RAW_FIELD(b->of_global, RAW_GLOBAL_STRINGS_SIZE, uint32_t);
+  uint64_t of_block =
+      LH_LUA == 504 ? b->layout->main_thread_bytes : b->main_thread - b->global + sizeof b->thread;
+  uint64_t least = of_block + sizeof(void *) * strings + sizeof(raw_table);
+  return (int64_t)lh_gc_bytes(b->of_global) < (int64_t)least;
 }
 
 static bool check_block(const lh_peek *p, const lh_layout *layout, uint64_t main_thread,
@@ -177,31 +189,33 @@ static bool check_block(const lh_peek *p, const lh_layout *layout, uint64_t main
   LH_CHECK(m, copy_block(p, layout, main_thread, b), "no memory is there");
   LH_CHECK(m, is_main_thread(b), "no main thread with its global state is there");
   LH_CHECK(m, is_global_state(b), "a global state is not built yet, or overwritten");
-  LH_CHECK(m, is_table(p, RAW_FIELD(global_of(b), RAW_GLOBAL_REGISTRY, uint64_t)),
+  LH_CHECK(m, is_table(p, RAW_FIELD(b->of_global, RAW_GLOBAL_REGISTRY, uint64_t)),
            "its registry is no table");
   LH_CHECK(m, has_metamethod_names(p, b),
            "the names of its metamethods are not where they are expected");
-  LH_CHECK(m, !lh_layout_is_other(b->layout, b->bytes, release), "it is of another release");
+  LH_CHECK(m, !lh_layout_is_other(b->layout, b->thread, release), "it is of another release");
   LH_CHECK(m, !is_closed(b), "it was closed");
   return true;
 }
 
-int lh_recognise_state(const lh_peek *p, uint64_t main_thread, const char *release,
-                       lh_seen_state *seen, lh_error *error) {
+bool lh_recognise(const lh_peek *p, uint64_t main_thread, const char *release, lh_seen_state *seen,
+                  const char **why, int *n_checks) {
   lh_misfit m = {0};
   for (const lh_layout *l = lh_layouts; l->releases; l++) {
     block b;
     if (!check_block(p, l, main_thread, release, &b, &m)) continue;
-    *seen = (lh_seen_state){.layout = l,
-                            .release = strchr(l->releases, ' ') ? "5.4" : l->releases,
+    *seen = (lh_seen_state){.lua = &LH_LUA_TABLE,
+                            .layout = l,
+                            .release = strchr(l->releases, ' ') ? LH_LUA_NAME : l->releases,
                             .main_thread = main_thread,
                             .global = b.global,
-                            .alloc = RAW_FIELD(global_of(&b), RAW_GLOBAL_ALLOC, uint64_t),
-                            .gc_bytes = counted_bytes(&b),
-                            .seed = RAW_FIELD(global_of(&b), RAW_GLOBAL_SEED, uint32_t)};
+                            .alloc = RAW_FIELD(b.of_global, RAW_GLOBAL_ALLOC, uint64_t),
+                            .gc_bytes = lh_gc_bytes(b.of_global),
+                            .seed = RAW_FIELD(b.of_global, RAW_GLOBAL_SEED, uint32_t)};
     measure(p, &b, seen);
-    return LH_OK;
+    return true;
   }
-  return lh_fail(error, LH_EHOST, "there is no open Lua 5.4 state at 0x%llx: %s",
-                 (unsigned long long)main_thread, m.why);
+  *why = m.why;
+  *n_checks = m.furthest;
+  return false;
 }

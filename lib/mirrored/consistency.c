@@ -159,7 +159,10 @@ static bool is_reachable_key(lh_consistency *consistency, const raw_table *t, ui
 static bool is_sound_table(lh_consistency *consistency, const raw_table *t) {
   uint64_t slots = raw_hash_slots(t);
   if (t->metatable && !is_object(t->metatable)) return false;
-  if (!are_values(consistency, t->array, raw_array_slots(consistency->layout, t))) return false;
+  for (uint64_t i = 0, n = raw_array_slots(consistency->layout, t); i < n; i++) {
+    if (!is_value(consistency, raw_array_payload(t->array, i), raw_array_type(t->array, i)))
+      return false;
+  }
   for (uint64_t i = 0; i < slots; i++) {
     const raw_slot *slot = &t->slots[i];
     if (raw_is_empty(slot->value_type)) continue; /* its key may be dead */

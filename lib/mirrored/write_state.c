@@ -28,7 +28,8 @@ typedef struct state_writer {
   lh_mirrored_state state;
   lh_consistency consistency;
   const lh_memory_region *region; /* of the last object checked; NULL */
-  uint64_t walked_bytes;          /* without the contents of userdata */
+  lh_elsewhere elsewhere;
+  uint64_t walked_bytes; /* without the contents of userdata */
   lh_carried_mark *carried;
   size_t n_carried;
   int64_t noted_more_bytes; /* by malloc's note, as lh_mirrored.more_extra_bytes */
@@ -38,10 +39,6 @@ typedef struct state_writer {
 } state_writer;
 
 /* ==== The state ===================================================================== */
-
-int lh_fail_amid_change(lh_error *error) {
-  return lh_fail(error, LH_EBUSY, "the program was changing its heap");
-}
 
 /* A forged heap may point to memory of this process. Most objects are in the last one's region. */
 static bool is_of_target(state_writer *s, const void *at, uint64_t bytes) {
@@ -59,16 +56,17 @@ static bool is_of_target(state_writer *s, const void *at, uint64_t bytes) {
 static bool has_table_of_target(state_writer *s, const raw_table *t) {
   enum { MOST_LOG2 = 40 }; /* the size of more slots could wrap around */
   if (!is_of_target(s, t, sizeof *t) || t->log2_slots > MOST_LOG2) return false;
-  uint64_t n = raw_array_slots(&s->state.layout, t);
-  return is_of_target(s, t->array, n * sizeof *t->array) &&
-         is_of_target(s, t->slots, raw_hash_slots(t) * sizeof *t->slots);
+  uint64_t n = raw_array_slots(&s->state.layout, t), n_hash = raw_hash_slots(t);
+  return is_of_target(s, raw_array_block(&s->state.layout, t), raw_array_bytes(n)) &&
+         is_of_target(s, raw_slots_block(t), raw_slots_bytes(n_hash));
 }
 
 /* A length near 2^64 makes a small size: the text behind it, or the name of a mark, would be read
-** beyond what is checked. */
+** beyond what is checked. An external text is not counted (has_string_of_target). */
 static bool has_bounded_length(const state_writer *s, const raw_object *object) {
-  if (object->type == RAW_LONG_STRING)
-    return ((const raw_string *)object)->long_length <= s->consistency.most_bytes;
+  const raw_string *string = (const raw_string *)object;
+  if (object->type == RAW_LONG_STRING && raw_kind_of_string(string) == RAW_STRING_REGULAR)
+    return string->long_length <= s->consistency.most_bytes;
   return object->type != RAW_USERDATA ||
          ((const raw_userdata *)object)->length <= s->consistency.most_bytes;
 }
@@ -81,28 +79,46 @@ static bool has_own_of_target(state_writer *s, uint64_t most_bytes) {
           is_of_target(s, ours, raw_content_offset(&s->state.layout, ours) + ours->length));
 }
 
+/* 5.5.1 aligns user values, and the text of its release tells it from 5.5.0. A core may lack that
+** text: then the sum of all objects decides. */
+static uint16_t user_values_of(const lh_mirrored_state *state, const char *release) {
+  enum { ALIGNED = 48 };
+  uint64_t sum = 0, counted = lh_gc_bytes(state->global), n_moved = 0, bytes = 1;
+  uint16_t usual = state->layout.user_values;
+  if (LH_LUA == 504) return usual;
+  if (strlen(release) > strlen(LH_LUA_NAME)) return strcmp(release, "5.5.0") == 0 ? usual : ALIGNED;
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
+    const raw_object *o = raw_list(state->global, list);
+    for (; o && bytes > 0 && sum <= counted; o = o->next) {
+      n_moved += o->type == RAW_USERDATA && ((const raw_userdata *)o)->n_user_values > 0;
+      bytes = lh_walk_shallow_bytes(&state->layout, state->main_thread, o);
+      sum += bytes;
+    }
+  }
+  sum += sizeof(void *) * RAW_FIELD(state->global, RAW_GLOBAL_STRINGS_SIZE, uint32_t);
+  return sum != counted && sum + n_moved * (ALIGNED - usual) == counted ? ALIGNED : usual;
+}
+
 /* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
-static int see_state(state_writer *s, lh_error *error) {
+static int see_state(state_writer *s, const lh_seen_state *seen, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
-  lh_peek peek = lh_peek_mirror(m->mirror);
-  lh_seen_state seen;
+  if (seen->gc_bytes > lh_mirrored_bytes(m->memory)) return lh_fail_amid_change(error);
   const char *release = lh_release_of(m->target, s->request->state);
-  int rc = lh_recognise_state(&peek, s->request->state, release, &seen, error);
-  if (rc < 0) return rc;
-  if (seen.gc_bytes > lh_mirrored_bytes(m->memory)) return lh_fail_amid_change(error);
-  (void)snprintf(s->release, sizeof s->release, "%s", release);
-  s->state = (lh_mirrored_state){.layout = *seen.layout,
-                                 .global = (char *)(uintptr_t)seen.global,
-                                 .main_thread = (const char *)(uintptr_t)seen.main_thread,
-                                 .seed = seen.seed};
-  s->state.layout.thread_bytes = seen.thread_bytes + (size_t)m->more_extra_bytes;
-  s->state.layout.main_thread_bytes = seen.main_thread_bytes + (size_t)m->more_extra_bytes;
-  s->noted_more_bytes = (int64_t)seen.noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
+  (void)snprintf(s->release, sizeof s->release, "%s", *release ? release : LH_LUA_NAME);
+  s->state = (lh_mirrored_state){.layout = *seen->layout,
+                                 .global = (char *)(uintptr_t)seen->global,
+                                 .main_thread = (const char *)(uintptr_t)seen->main_thread,
+                                 .seed = seen->seed};
+  s->state.layout.global_from_main = (int32_t)(seen->global - seen->main_thread);
+  s->state.layout.thread_bytes = seen->thread_bytes + (size_t)m->more_extra_bytes;
+  s->state.layout.main_thread_bytes = seen->main_thread_bytes + (size_t)m->more_extra_bytes;
+  s->state.layout.user_values = user_values_of(&s->state, release);
+  s->noted_more_bytes = (int64_t)seen->noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
   const raw_value *registry = &RAW_FIELD(s->state.global, RAW_GLOBAL_REGISTRY, raw_value);
   if (!has_table_of_target(s, (const raw_table *)registry->as.object))
     return lh_fail_amid_change(error);
   lh_find_own(&s->state);
-  return has_own_of_target(s, seen.gc_bytes) ? LH_OK : lh_fail_amid_change(error);
+  return has_own_of_target(s, seen->gc_bytes) ? LH_OK : lh_fail_amid_change(error);
 }
 
 /* Before abort() for an uncaught error Lua leaves all calls: only the message is on the stack. */
@@ -203,22 +219,44 @@ static void count_own(state_writer *s, const raw_object *object, uint64_t bytes)
   own->bytes += bytes;
 }
 
-/* A negative number is a vector of more bytes than there are. */
+static bool is_brought(state_writer *s, const void *at, uint64_t bytes) {
+  return lh_bring(&s->elsewhere, s->mirrored, at, bytes);
+}
+
+static bool has_string_of_target(state_writer *s, const raw_string *string, uint64_t bytes) {
+  uint64_t length = raw_string_length(string);
+  if (!is_of_target(s, string, bytes)) return false;
+  switch (raw_kind_of_string(string)) {
+    case RAW_STRING_REGULAR: return raw_text(string) == (const char *)string + bytes - 1 - length;
+    case RAW_STRING_FIXED:
+    case RAW_STRING_EXTERNAL: return is_brought(s, raw_text(string), length);
+    default: return false;
+  }
+}
+
+/* A negative number is a vector of more bytes than there are. A function of 5.5 may have its code in
+** memory that Lua does not own. */
 static bool has_proto_of_target(state_writer *s, const raw_proto *p) {
+  enum { N_OF_CODE = 3 };
   if (!is_of_target(s, p, sizeof *p)) return false;
   const struct {
     const void *at;
     int32_t n;
     size_t each;
   } vectors[] = {{p->code, p->n_code, sizeof *p->code},
+                 {p->line_deltas, p->n_line_deltas, sizeof *p->line_deltas},
+                 {p->lines, p->n_lines, sizeof *p->lines},
                  {p->constants, p->n_constants, sizeof *p->constants},
                  {p->nested, p->n_nested, sizeof *p->nested},
                  {p->upvalues, p->n_upvalues, sizeof *p->upvalues},
-                 {p->line_deltas, p->n_line_deltas, sizeof *p->line_deltas},
-                 {p->lines, p->n_lines, sizeof *p->lines},
                  {p->locals, p->n_locals, sizeof *p->locals}};
-  for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-    if (!is_of_target(s, vectors[i].at, (uint64_t)vectors[i].n * vectors[i].each)) return false;
+  for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+    uint64_t bytes = (uint64_t)vectors[i].n * vectors[i].each;
+    bool is_fixed = i < N_OF_CODE && (p->flags & RAW_PROTO_FIXED) != 0;
+    if (!is_of_target(s, vectors[i].at, bytes) &&
+        !(is_fixed && is_brought(s, vectors[i].at, bytes)))
+      return false;
+  }
   return true;
 }
 
@@ -259,6 +297,8 @@ static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64
   if (object->marked & s->consistency.dead_white) return true;
   switch (object->type) {
     case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
+    case RAW_SHORT_STRING:
+    case RAW_LONG_STRING: return has_string_of_target(s, (const raw_string *)object, bytes);
     case RAW_PROTO: return has_proto_of_target(s, (const raw_proto *)object);
     case RAW_THREAD: return has_thread_of_target(s, object);
     case RAW_UPVALUE:
@@ -277,6 +317,9 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
   if (object->type == RAW_USERDATA)
     bytes = raw_content_offset(walk->layout, (const raw_userdata *)object);
+  if (object->type == RAW_LONG_STRING &&
+      raw_kind_of_string((const raw_string *)object) == RAW_STRING_EXTERNAL)
+    bytes += raw_string_length((const raw_string *)object);
   s->walked_bytes += bytes;
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
@@ -312,18 +355,19 @@ static bool adds_up(const state_writer *s) {
   return bytes == s->shot.gc_bytes;
 }
 
-/* Can these bytes be the slots of a table, or its array? */
+/* Can these bytes be the slots of a table, or its array? 5.5 has both at once while it makes new
+** ones. */
 static bool fit_table(uint64_t bytes) {
+#if LH_LUA == 504
   return bytes % sizeof(raw_value) == 0 || bytes == sizeof(raw_slot);
-}
-
-bool lh_is_in_doubt(const lh_mirrored *m) {
-  static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP};
-  if (m->is_quiet) return false;
-  for (size_t i = 0; m->target->is_core && i < sizeof faults / sizeof *faults; i++) {
-    if (m->target->signal == faults[i]) return false;
+#else
+  const uint64_t slot = raw_array_bytes(2) - raw_array_bytes(1), first = raw_array_bytes(1);
+  for (uint64_t n = 0; raw_slots_bytes(n) <= bytes; n = n == 0 ? 1 : 2 * n) {
+    uint64_t rest = bytes - raw_slots_bytes(n);
+    if (rest == 0 || (rest >= first && (rest - first) % slot == 0)) return true;
   }
-  return true;
+  return false;
+#endif
 }
 
 /* In a core, bytes without an object are mostly a growing table's old vector, with entries that no
@@ -558,8 +602,8 @@ static int match_marks(state_writer *s, lh_error *error) {
   return rc;
 }
 
-static int write_state(state_writer *s, lh_file *file, lh_error *error) {
-  int rc = see_state(s, error);
+static int write_state(state_writer *s, const lh_seen_state *seen, lh_file *file, lh_error *error) {
+  int rc = see_state(s, seen, error);
   if (rc < 0) return rc;
   gather_facts(s);
   s->request->has_panicked = has_panicked(s);
@@ -574,12 +618,14 @@ static int write_state(state_writer *s, lh_file *file, lh_error *error) {
   return rc == LH_OK ? write_file(s, file, error) : rc;
 }
 
-int lh_write_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
-                  int64_t *more_extra_bytes, lh_error *error) {
+int lh_write_state(const lh_mirrored *mirrored, const lh_seen_state *seen,
+                   lh_outside_request *request, lh_file *file, int64_t *more_extra_bytes,
+                   lh_error *error) {
   state_writer *s = lh_alloc_zeroed(1, sizeof *s);
   if (!s) return lh_fail_memory(error, "looking at the mirror of a heap");
   s->mirrored = mirrored;
   s->request = request;
+  s->elsewhere.output = request->path ? request->path : "";
   s->more_extra_bytes = more_extra_bytes;
-  return write_state(s, file, error);
+  return write_state(s, seen, file, error);
 }

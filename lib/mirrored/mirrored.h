@@ -1,5 +1,8 @@
 /*
-** mirrored.h - a Lua state in a mirror, shared by the parts that write it (write_child.c).
+** mirrored.h - a Lua state in a mirror, for the files that are compiled for each minor release.
+**
+** LH_LUA says for which one (raw.h). Of all their functions the rest of heapattach sees only those
+** in the table (release.c): the others of the two releases have the same names.
 **
 ** Pointers into the mirror are followed, and some of its memory is changed, in a child with its own
 ** copy. If the heap is inconsistent, the child faults or detects it.
@@ -7,7 +10,7 @@
 #ifndef LUAHEAP_MIRRORED_H
 #define LUAHEAP_MIRRORED_H
 
-#include "outside.h"
+#include "outside/outside.h"
 #include "take/take.h"
 
 typedef struct lh_mirrored_state {
@@ -44,11 +47,6 @@ int lh_link_carried_marks(lh_mirrored_state *state, uint64_t state_id, const lh_
 
 /* ==== running.c =================================================================== */
 
-lh_peek lh_peek_mirror(const lh_mirror *mirror);
-
-/* Follows resumed threads from `thread` to the innermost one. 0: it is in no call. */
-uint64_t lh_innermost_thread(const lh_peek *peek, const lh_layout *layout, uint64_t thread);
-
 /* The innermost running thread, found from the main thread; if none runs, that one. O(resumes). */
 const void *lh_running_thread(const lh_mirrored_state *state);
 
@@ -57,19 +55,6 @@ const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const 
 
 /* A running Lua function keeps `top` in a local: sets the thread's top to the end of its frame. */
 void lh_raise_top(const lh_layout *layout, const void *thread);
-
-struct lh_stance {
-  uint64_t thread, call, place, top; /* of the running call */
-  uint64_t gc_bytes, debt;
-  uint64_t processor_ns; /* of the program; 0: unknown */
-};
-
-typedef struct lh_pending {
-  uint64_t state;
-  bool is_done;             /* taken, or cannot be taken */
-  bool is_quiet, was_quiet; /* no heap change in progress: now; before it ran on */
-  lh_stance stance;         /* since an earlier attempt */
-} lh_pending;
 
 /* ==== consistency.c =============================================================== */
 
@@ -98,14 +83,44 @@ void lh_consistency_begin(lh_consistency *consistency, const lh_mirrored_state *
 /* Can the object be consistent? O(its size). */
 bool lh_is_consistent(lh_consistency *consistency, const raw_object *object);
 
-/* ==== write_state.c ================================================================== */
+/* ==== peek.c ======================================================================= */
 
-/* The part of lh_write_mirrored in the child; its allocations end with the child. *more_extra_bytes
-** after a failure: the extra bytes per thread with which the sum would be right (lh_mirrored). */
-int lh_write_here(const lh_mirrored *mirrored, lh_outside_request *request, lh_file *file,
-                  int64_t *more_extra_bytes, lh_error *error);
+/* The address of a string's text; 0: there is no string. */
+uint64_t lh_peek_text(const lh_peek *peek, uint64_t string, uint64_t *length);
 
-/* LH_EBUSY: the copied heap is in the middle of a change. */
-int lh_fail_amid_change(lh_error *error);
+/* ==== elsewhere.c ================================================================== */
+
+#define LH_MOST_ELSEWHERE (UINT64_C(1) << 30)
+typedef struct lh_elsewhere {
+  const char *output;    /* the file that is written meanwhile */
+  bool *has;             /* by region: is it mapped here? NULL: none is */
+  uint64_t copied_bytes; /* at most LH_MOST_ELSEWHERE */
+} lh_elsewhere;
+
+/* Makes bytes of the target readable here that may not be mirrored. False: they are in no mapping
+** of the target that can be read, or this process has memory there. */
+bool lh_bring(lh_elsewhere *elsewhere, const lh_mirrored *mirrored, const void *at, uint64_t bytes);
+
+/* ==== The table (structure.h) ===================================================== */
+
+#if LH_LUA == 504
+#define LH_LUA_TABLE lh_lua_504
+#else
+#define LH_LUA_TABLE lh_lua_505
+#endif
+
+bool lh_recognise(const lh_peek *peek, uint64_t main_thread, const char *release,
+                  lh_seen_state *seen, const char **why, int *n_checks);
+bool lh_peek_argument(const lh_peek *peek, const lh_seen_state *seen, char *out, size_t size);
+bool lh_peek_source(const lh_peek *peek, const lh_seen_state *seen, lh_peek_where at, char *out,
+                    size_t size);
+bool lh_peek_luaheap(const lh_peek *peek, const lh_seen_state *seen, uint64_t *state_id);
+uint64_t lh_peek_library(const lh_peek *peek, const lh_seen_state *seen);
+bool lh_peek_numbers(const lh_peek *peek, const lh_seen_state *seen);
+bool lh_peek_call(const lh_peek *peek, const lh_seen_state *seen, lh_seen_call *call);
+bool lh_is_lua_call(const lh_peek *peek, uint64_t call);
+int lh_write_state(const lh_mirrored *mirrored, const lh_seen_state *seen,
+                   lh_outside_request *request, lh_file *file, int64_t *more_extra_bytes,
+                   lh_error *error);
 
 #endif

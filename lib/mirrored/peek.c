@@ -6,8 +6,7 @@
 ** stacks are followed for a fixed number of steps. Memory may be freed or moved at any moment, so a
 ** block counts only if its type byte is right.
 */
-#include "structure.h"
-#include "walk.h"
+#include "mirrored.h"
 
 static uint64_t address_of(const void *pointer) {
   return (uintptr_t)pointer;
@@ -20,12 +19,23 @@ static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
 
 /* ==== Values ======================================================================== */
 
-static bool read_text(const lh_peek *p, uint64_t address, char *out, size_t size) {
+uint64_t lh_peek_text(const lh_peek *p, uint64_t string, uint64_t *length) {
   raw_string s;
-  if (!lh_peek_at(p, address, &s, offsetof(raw_string, contents))) return false;
-  if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return false;
-  uint64_t length = raw_string_length(&s), n = length < size - 1 ? length : size - 1;
-  if (!lh_peek_at(p, address + offsetof(raw_string, contents), out, n)) return false;
+  uint64_t text = string + offsetof(raw_string, contents);
+  *length = 0;
+  if (!lh_peek_at(p, string, &s, offsetof(raw_string, contents))) return 0;
+  if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return 0;
+#if LH_LUA == 505
+  if (s.type == RAW_LONG_STRING && !lh_peek_at(p, text, &text, sizeof text)) return 0;
+#endif
+  *length = raw_string_length(&s);
+  return text;
+}
+
+static bool read_text(const lh_peek *p, uint64_t address, char *out, size_t size) {
+  uint64_t length, at = lh_peek_text(p, address, &length);
+  uint64_t n = length < size - 1 ? length : size - 1;
+  if (at == 0 || !lh_peek_at(p, at, out, n)) return false;
   out[n] = '\0';
   return true;
 }
@@ -240,15 +250,23 @@ bool lh_peek_source(const lh_peek *p, const lh_seen_state *seen, lh_peek_where a
 
 /* ==== Loaded libraries ============================================================== */
 
+static bool read_content(const lh_peek *p, uint64_t at, const raw_slot *slot, lh_own_content *own) {
+  return lh_peek_at(p, at, own, sizeof *own) && own->magic == LH_OWN_MAGIC &&
+         own->kind == LH_MARK_STATE && own->tag == slot->key.pointer;
+}
+
+/* 5.5.1 has 8 bytes more in front of user values. */
 static bool read_own(const lh_peek *p, const lh_seen_state *seen, const raw_slot *slot,
                      lh_own_content *own) {
   raw_userdata u;
   uint64_t at = address_of(slot->value.object);
-  return slot->key_type == RAW_LIGHT_USERDATA &&
-         slot->value_type == (RAW_USERDATA | RAW_COLLECTABLE) && lh_peek_at(p, at, &u, sizeof u) &&
-         u.length >= sizeof *own &&
-         lh_peek_at(p, at + raw_content_offset(seen->layout, &u), own, sizeof *own) &&
-         own->magic == LH_OWN_MAGIC && own->kind == LH_MARK_STATE && own->tag == slot->key.pointer;
+  if (slot->key_type != RAW_LIGHT_USERDATA ||
+      slot->value_type != (RAW_USERDATA | RAW_COLLECTABLE) || !lh_peek_at(p, at, &u, sizeof u) ||
+      u.length < sizeof *own)
+    return false;
+  at += raw_content_offset(seen->layout, &u);
+  return read_content(p, at, slot, own) ||
+         (LH_LUA == 505 && read_content(p, at + sizeof(void *), slot, own));
 }
 
 /* The registry holds several userdata of ours; one of them has the id. */
@@ -269,7 +287,8 @@ bool lh_peek_luaheap(const lh_peek *p, const lh_seen_state *seen, uint64_t *stat
 }
 
 static uint64_t shared_slot(const raw_table *table) {
-  return raw_hash_slots(table) > 0 ? 0 : address_of(table->slots);
+  bool has_own = table->log2_slots > 0 || raw_hash_slots(table) > 0;
+  return has_own ? 0 : address_of(table->slots);
 }
 
 uint64_t lh_peek_library(const lh_peek *p, const lh_seen_state *seen) {

@@ -61,7 +61,8 @@ static uint64_t resumed_thread(const lh_peek *p, const lh_layout *layout, const 
   return standing_thread(p, layout, c + offsetof(raw_c_closure, upvalues));
 }
 
-uint64_t lh_innermost_thread(const lh_peek *p, const lh_layout *layout, uint64_t thread) {
+/* Follows resumed threads from `thread` to the innermost one. 0: it is in no call. */
+static uint64_t innermost_thread(const lh_peek *p, const lh_layout *layout, uint64_t thread) {
   uint64_t path[MOST_RESUMES] = {thread};
   for (size_t n = 1; n < MOST_RESUMES; n++) {
     stance s;
@@ -73,16 +74,6 @@ uint64_t lh_innermost_thread(const lh_peek *p, const lh_layout *layout, uint64_t
     path[n] = next;
   }
   return path[MOST_RESUMES - 1];
-}
-
-static bool read_mirror(const void *memory, uint64_t address, void *out, size_t n) {
-  if (!lh_mirror_has(memory, address, n)) return false;
-  memcpy(out, (const void *)(uintptr_t)address, n);
-  return true;
-}
-
-lh_peek lh_peek_mirror(const lh_mirror *mirror) {
-  return (lh_peek){.read = read_mirror, .memory = mirror};
 }
 
 static const raw_call *current_call(const void *thread) {
@@ -98,7 +89,7 @@ static bool read_in_mirror(const void *memory, uint64_t address, void *out, size
 const void *lh_running_thread(const lh_mirrored_state *state) {
   const lh_peek peek_mirror = {.read = read_in_mirror};
   const void *thread = state->main_thread;
-  uint64_t innermost = lh_innermost_thread(&peek_mirror, &state->layout, (uintptr_t)thread);
+  uint64_t innermost = innermost_thread(&peek_mirror, &state->layout, (uintptr_t)thread);
   return innermost ? (const void *)(uintptr_t)innermost : thread;
 }
 
@@ -123,49 +114,21 @@ void lh_raise_top(const lh_layout *layout, const void *thread) {
   if (call->top > *top && call->top <= stack + slots) *top = call->top;
 }
 
-/* Two looks prove that a C function that computes for long is not in a change of the heap. Only one
-** change is invisible: filling a table's new vector. It begins and ends with an allocation, which
-** the collector counts, and takes at most 20 ns per byte of the heap. So no change is in progress
-** if the count, the running call, its place and the stack are the same after more than that time
-** plus one second.
-**
-** Time is the processor time of a program with one thread: a stopped or waiting program proves
-** nothing. The copy that runs on may be 0.3 s ahead at each look. */
-static uint64_t processor_ns_of_one_thread(pid_t process) {
-  lh_process_status status;
-  return lh_process_status_of(process, &status) && status.threads == 1 ? lh_processor_ns(process)
-                                                                       : 0;
-}
-
-static bool see_stance(const lh_mirrored *m, uint64_t state, lh_stance *s) {
-  lh_peek peek = lh_peek_mirror(m->mirror);
-  lh_seen_state seen;
+bool lh_peek_call(const lh_peek *p, const lh_seen_state *seen, lh_seen_call *seen_call) {
+  uint64_t thread = innermost_thread(p, seen->layout, seen->main_thread);
   raw_call call;
-  if (lh_recognise_state(&peek, state, lh_release_of(m->target, state), &seen, NULL) < 0)
+  *seen_call = (lh_seen_call){.thread = thread};
+  if (!thread || !lh_peek_at(p, thread + RAW_THREAD_CALL, &seen_call->call, sizeof(uint64_t)) ||
+      !lh_peek_at(p, thread + RAW_THREAD_TOP, &seen_call->top, sizeof(uint64_t)) ||
+      !lh_peek_at(p, seen_call->call, &call, sizeof call))
     return false;
-  s->gc_bytes = seen.gc_bytes;
-  s->thread = lh_innermost_thread(&peek, seen.layout, state);
-  if (!s->thread || !lh_peek_at(&peek, s->thread + RAW_THREAD_CALL, &s->call, sizeof s->call) ||
-      !lh_peek_at(&peek, s->thread + RAW_THREAD_TOP, &s->top, sizeof s->top) ||
-      !lh_peek_at(&peek, s->call, &call, sizeof call))
-    return false;
-  s->place = (uintptr_t)call.saved_pc;
-  return peek.read(peek.memory, seen.global + RAW_GLOBAL_DEBT, &s->debt, sizeof s->debt);
+  seen_call->place = (uintptr_t)call.saved_pc;
+  uint64_t protected_at = thread + seen->layout->base_call - sizeof(uint64_t);
+  return lh_peek_at(p, protected_at, &seen_call->protected_call, sizeof(uint64_t)) &&
+         lh_peek_at(p, seen->global + RAW_GLOBAL_DEBT, &seen_call->debt, sizeof(uint64_t));
 }
 
-static bool are_equal(const lh_stance *a, const lh_stance *b) {
-  return a->gc_bytes == b->gc_bytes && a->debt == b->debt && a->thread == b->thread &&
-         a->call == b->call && a->place == b->place && a->top == b->top;
-}
-
-bool lh_has_stood(const lh_mirrored *m, uint64_t state, lh_stance *since) {
-  const uint64_t least_ns = 1000000000, ns_each_byte = 20;
-  if (m->target->is_core) return false;
-  lh_stance now = {.processor_ns = processor_ns_of_one_thread((pid_t)m->target->process_id)};
-  bool is_known = now.processor_ns != 0 && see_stance(m, state, &now);
-  if (!is_known || since->processor_ns == 0 || !are_equal(since, &now)) {
-    *since = is_known ? now : (lh_stance){0};
-    return false;
-  }
-  return now.processor_ns - since->processor_ns > least_ns + now.gc_bytes * ns_each_byte;
+bool lh_is_lua_call(const lh_peek *p, uint64_t address) {
+  raw_call call;
+  return lh_peek_at(p, address, &call, sizeof call) && !(call.status & RAW_CALL_IS_C);
 }
