@@ -53,10 +53,11 @@ static void print_report(const lh_watch_report *report, void *payload) {
   } else {
     const char *quote = shell_quote(report->path);
     hl_log(report->options->log,
-           (const char *[]){state, ": wrote ", report->path, ": ",
-                            lh_count_text(report->taken->objects).text, " objects, ",
-                            lh_size_text(report->taken->bytes, false).text, "; see it: heapview ",
-                            quote, report->path, quote},
+           (const char *[]){
+               state, ": wrote ", report->path, ": ", lh_count_text(report->taken->objects).text,
+               " objects, ",
+               lh_size_text(report->taken->bytes + report->taken->external_bytes, false).text,
+               "; see it: heapview ", quote, report->path, quote},
            quote ? 11 : 7);
   }
 }

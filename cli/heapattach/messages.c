@@ -46,14 +46,13 @@ static void print_size(const subject *s, const shot *taken) {
   char *path = cli_escape(taken->path);
   printf("%s%s: %s, %s%s", cli_style_on(s->c, LH_BOLD), path,
          lh_count_of(is->objects, "object", "objects").text,
-         lh_size_text(is->bytes, s->c->exact_bytes).text, cli_style_off(s->c));
+         lh_size_text(is->bytes + is->external_bytes, s->c->exact_bytes).text, cli_style_off(s->c));
   lh_free(path);
 }
 
 static lh_taken the_program_has(const lh_snapshot *snapshot) {
   const lh_info *info = lh_snapshot_info(snapshot);
-  uint64_t counted = info->object_bytes - info->external_bytes;
-  lh_taken has = {info->objects, counted + info->string_table_bytes};
+  lh_taken has = {info->objects, info->object_bytes + info->string_table_bytes, 0};
   for (lh_id id = 1; id <= info->objects; id++) {
     lh_object object;
     if (!lh_is_own(snapshot, id)) continue;
@@ -69,11 +68,11 @@ static void print_growth(const subject *s, const shot *taken) {
   if (taken->after == NULL) return;
   const lh_outside_request *done = &taken->done;
   lh_taken before = the_program_has(taken->after);
+  uint64_t bytes = done->taken.bytes + done->taken.external_bytes - done->own.bytes;
   char *after = cli_escape(taken->after_path);
   printf(", %s objects and %s since %s, garbage included",
          lh_count_change(before.objects, done->taken.objects - done->own.objects).text,
-         lh_size_change(before.bytes, done->taken.bytes - done->own.bytes, s->c->exact_bytes).text,
-         after);
+         lh_size_change(before.bytes, bytes, s->c->exact_bytes).text, after);
   lh_free(after);
 }
 
