@@ -6,8 +6,8 @@
 ** and in raw_code.h alone, and others read it through the functions below. The thread (lua_State) and the global
 ** state differ by release, and are read through a table of offsets, which lh_layout_probe chooses.
 ** Everything is read in place. luaheap writes only the collector's debt and total (mark.c,
-** allocate.c), slots on top of a stack (values.c), a bit of a call (stacks.h) and the rest of a
-** hook's count (watch_hook.c).
+** allocate.c), slots on top of a stack (values.c), a bit of a call (stacks.h), the rest of a hook's
+** count (watch_hook.c) and who frees a text (watch_alloc.c).
 */
 #ifndef LUAHEAP_RAW_H
 #define LUAHEAP_RAW_H
@@ -171,11 +171,13 @@ typedef enum raw_proto_flag {
 #if LH_LUA == 504
   RAW_PROTO_COPIED_UP = 0xFF,
   RAW_PROTO_VARARG = 0xFF,
+  RAW_PROTO_VARARG_TABLE = 0,
   RAW_PROTO_FIXED = 0
 #else
   RAW_PROTO_COPIED_UP = 1, /* vararg: it is copied up behind its extra arguments when it starts */
-  RAW_PROTO_VARARG = 3,    /* mask; 2: the extra arguments are in a table */
-  RAW_PROTO_FIXED = 4      /* code and line information are in memory that Lua does not own */
+  RAW_PROTO_VARARG = 3,    /* mask */
+  RAW_PROTO_VARARG_TABLE = 2, /* the extra arguments are in a table */
+  RAW_PROTO_FIXED = 4         /* code and line information are in memory that Lua does not own */
 #endif
 } raw_proto_flag;
 

@@ -81,12 +81,8 @@ static void find_name(lh_nested *it, int32_t pc) {
   move_scope(&it->scope, p, pc + 1);
   it->name = local_born_at(&it->scope, pc + 1, reg);
   int32_t store = pc + 1;
-#if LH_LUA == 505
   /* "global function f" first makes sure that the variable is nil. */
-  if (pc + 3 < p->n_code && raw_opcode(p->code[pc + 1]) == RAW_OP_GETTABUP &&
-      raw_opcode(p->code[pc + 2]) == RAW_OP_ERRNNIL)
-    store = pc + 3;
-#endif
+  if (pc + 3 < p->n_code && raw_opcode(p->code[pc + 2]) == RAW_OP_ERRNNIL) store = pc + 3;
   if (it->name || store >= p->n_code) return;
   uint32_t next = p->code[store];
   bool stores = raw_opcode(next) == RAW_OP_SETFIELD || raw_opcode(next) == RAW_OP_SETTABUP;

@@ -135,6 +135,11 @@ bool lh_watch_is_installed(const lh_watcher *watcher); /* and its function is ca
 ** requests. lib/track has its function there. */
 lua_Alloc lh_get_host_alloc(lua_State *L, void **data);
 void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
+
+/* In 5.5 an external string keeps the allocation function, and its data, of the moment when it was
+** made, to free its text. Gives the strings that keep the data `of`, ours, another function, which
+** must be able to free these texts. O(objects); nothing in 5.4. */
+void lh_hand_over_texts(const char *global, void *of, lua_Alloc alloc, void *data);
 void lh_watch_begin(lh_watcher *watcher);
 
 /* The running thread, as far as this is visible from outside; NULL: unknown. */

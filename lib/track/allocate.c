@@ -25,18 +25,17 @@ static void begin_distance(lh_recorder *r) {
   r->clock_base = now + r->left_bytes;
 }
 
-/* With the option `exact`, each exact_bytes: moves the collector's debt above zero. Lua then makes
-** a step, which is a whole young collection, at the next place where it looks at the debt. The sum
-** of the two fields stays the same (lib/take/mark.c). */
+/* With the option `exact`, each exact_bytes: takes away the collector's credit. Lua then makes a
+** step at the next place where it looks at that. The step is a whole young collection; but in a
+** cycle of the whole heap, in 5.5, it is a part, and the next allocation requests the next part. */
 static void request_step(lh_recorder *r) {
+  enum { WHOLE_HEAP_IN_PARTS = 2 };
   uint64_t now = lh_clock_bytes(r);
   if (now < r->exact_next) return;
-  r->exact_next = now + r->exact_bytes;
-  int64_t debt = RAW_FIELD(r->global, RAW_GLOBAL_DEBT, int64_t);
-  if (debt > 0) return;
-  char *global = (char *)(uintptr_t)r->global;
-  *(int64_t *)(void *)(global + RAW_GLOBAL_DEBT) += 1 - debt;
-  *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) -= 1 - debt;
+  if (RAW_FIELD(r->global, RAW_GLOBAL_GC_KIND, uint8_t) < WHOLE_HEAP_IN_PARTS)
+    r->exact_next = now + r->exact_bytes;
+  int64_t credit = raw_credit(r->global);
+  if (credit >= 0) raw_add_credit((char *)(uintptr_t)r->global, -1 - credit);
 }
 
 void lh_record_new(lh_recorder *r, unsigned type, lh_stack_id stack, size_t bytes) {
@@ -140,6 +139,12 @@ static bool is_main_thread(const lh_recorder *r, size_t tag, size_t bytes) {
   return tag == RAW_THREAD && bytes == layout->main_thread_bytes && bytes != layout->thread_bytes;
 }
 
+static lua_State *main_thread_in(const lh_recorder *r, char *block) {
+  const lh_layout *layout = &r->layout;
+  size_t in_54 = raw_extra_bytes(layout), in_55 = (size_t)-layout->global_from_main;
+  return (lua_State *)(void *)(block + (LH_LUA == 504 ? in_54 : in_55));
+}
+
 bool lh_is_of_another_state(lh_recorder *r, size_t tag, size_t bytes) {
   if (r->learns) return false; /* position.c makes this state */
   if (is_main_thread(r, tag, bytes)) return true;
@@ -162,7 +167,7 @@ static void *begin_state(lh_recorder *r, size_t tag, size_t bytes) {
 void *lh_new_for_another_state(lh_recorder *r, size_t tag, size_t bytes) {
   if (is_main_thread(r, tag, bytes)) return begin_state(r, tag, bytes);
   char *block = atomic_load_explicit(&r->newborn, memory_order_acquire);
-  lua_State *L = (lua_State *)(void *)(block + raw_extra_bytes(&r->layout));
+  lua_State *L = main_thread_in(r, block);
   void *data;
   if (lua_getallocf(L, &data) == r->function && data == r)
     lua_setallocf(L, r->alloc, r->alloc_data);

@@ -12,7 +12,8 @@
 ** long path needs. The functions for new tables save all registers, for position.h.
 **
 ** `old_bytes` of a new block is Lua's tag: RAW_STRING ... for an object, 0 for a part of an object.
-** C code that calls the function itself may pass any number.
+** C code that calls the function itself may pass any number. In 5.5 a string may keep the function
+** and its data, to free its text: see lh_hand_over_texts.
 **
 ** A block is recorded if left_bytes is below zero after its size is subtracted. left_bytes stays
 ** below zero to record every block, and is far above zero while nothing is recorded.

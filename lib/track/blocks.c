@@ -95,7 +95,8 @@ static void add_old_proto(census *c, const raw_proto *p) {
 
 static void add_old_thread(census *c, const void *thread) {
   const lh_layout *layout = &c->r->layout;
-  add_old_block(c, (const char *)thread - raw_extra_bytes(layout));
+  bool is_main = thread == c->r->main_thread;
+  add_old_block(c, is_main ? c->r->main_block : (const char *)thread - raw_extra_bytes(layout));
   add_old_block(c, raw_stack(layout, thread));
   const raw_call *call = raw_base_call(layout, thread)->next;
   for (; call; call = call->next) add_old_block(c, call);

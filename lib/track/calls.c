@@ -119,7 +119,7 @@ static bool add_value(uint8_t *out, size_t *n, const raw_value *value) {
   uint8_t type = value->type & (uint8_t)~RAW_COLLECTABLE;
   if (type == RAW_SHORT_STRING || type == RAW_LONG_STRING) {
     const raw_string *s = (const void *)value->as.object;
-    from = s->contents;
+    from = raw_text(s);
     bytes = raw_string_length(s);
     type = RAW_SHORT_STRING;
   } else if (raw_is_empty(type) || type == RAW_TRUE || type == RAW_FALSE) {

@@ -4,7 +4,6 @@
 #include "stacks.h"
 
 #include "position.h"
-#include "take/raw_code.h"
 
 const char lh_hook_function = 0;
 
@@ -116,15 +115,16 @@ static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_ca
 static uint32_t define_source(lh_lookup *lookup, const raw_string *source, bool *is_own) {
   *is_own = true;
   if (!source) return lh_define_name(lookup->definitions, "=?", 2);
+  const char *text = raw_text(source);
   size_t n = raw_string_length(source);
-  uint32_t known = lh_find_name(lookup->definitions, source->contents, n);
+  uint32_t known = lh_find_name(lookup->definitions, text, n);
   if (known) return known;
-  bool is_named = source->contents[0] == '@' || source->contents[0] == '=';
+  bool is_named = text[0] == '@' || text[0] == '=';
   uint32_t *n_met = is_named ? &lookup->n_named : &lookup->n_texts;
   *is_own = *n_met < (is_named ? LH_MOST_NAMED_SOURCES : LH_MOST_TEXT_SOURCES);
   if (!*is_own) return lh_define_name(lookup->definitions, "=(loaded code)", 14);
   ++*n_met;
-  return lh_define_name(lookup->definitions, source->contents, n);
+  return lh_define_name(lookup->definitions, text, n);
 }
 
 static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_frame frame) {
@@ -152,7 +152,7 @@ static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_
     site.maker = LH_MADE_CALL;
   } else {
     site.line = lh_walk_line(proto, pc - proto->code);
-    site.maker = lh_position_maker(*pc);
+    site.maker = lh_position_maker(proto, pc);
   }
   if (c_function) {
     site.maker = LH_MADE_BY_C;

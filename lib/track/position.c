@@ -9,7 +9,7 @@
 
 #include <limits.h>
 
-#include "take/raw_code.h"
+#include "track/instructions.h"
 #include "track/running.h"
 
 lh_position *lh_position_new(lh_recorder *r) {
@@ -22,24 +22,16 @@ lh_position *lh_position_new(lh_recorder *r) {
   return p;
 }
 
-lh_maker lh_position_maker(uint32_t instruction) {
-  switch (raw_opcode(instruction)) {
-    case RAW_OP_NEWTABLE:
-    case RAW_OP_SETLIST:
-    case RAW_OP_EXTRAARG: return LH_MADE_TABLE;
-    case RAW_OP_CLOSURE: return LH_MADE_CLOSURE;
-    case RAW_OP_CONCAT: return LH_MADE_CONCATENATION;
-    case RAW_OP_SETTABUP:
-    case RAW_OP_SETTABLE:
-    case RAW_OP_SETI:
-    case RAW_OP_SETFIELD: return LH_MADE_GROWTH;
-    case RAW_OP_CALL:
-    case RAW_OP_TAILCALL:
-    case RAW_OP_TFORCALL:
-    case RAW_OP_VARARG:
-    case RAW_OP_VARARGPREP: return LH_MADE_CALL;
-    default: return LH_MADE_OTHERWISE;
-  }
+/* In 5.5 the first instruction of a function may make a table of its extra arguments. It saves its
+** position. */
+static bool makes_argument_table(const raw_proto *proto, const uint32_t *pc) {
+  return (proto->flags & RAW_PROTO_VARARG_TABLE) && pc == proto->code &&
+         raw_opcode(*pc) == RAW_OP_VARARGPREP;
+}
+
+lh_maker lh_position_maker(const raw_proto *proto, const uint32_t *pc) {
+  if (makes_argument_table(proto, pc)) return LH_MADE_TABLE;
+  return (lh_maker)lh_instruction_of(*pc).maker;
 }
 
 /* ==== Frames ========================================================================= */
@@ -66,17 +58,14 @@ static bool is_new_table(code c, const uint32_t *pc, uint64_t reg) {
          raw_opcode(*pc) == RAW_OP_NEWTABLE && raw_operand_a(*pc) == reg;
 }
 
-/* The parts that OP_NEWTABLE requests after the table. B is 1 plus the logarithm of the slots. C is
-** the size of the array; the next instruction has its upper bits. */
+/* The parts that OP_NEWTABLE requests after the table. B is 1 plus the logarithm of the slots. */
 static uint64_t slots_bytes_of(const uint32_t *pc) {
-  unsigned b = raw_operand_b(*pc);
-  return b > 0 ? sizeof(raw_slot) << (b - 1) : 0;
+  unsigned b = raw_list_b(*pc);
+  return b > 0 ? raw_slots_bytes((uint64_t)1 << (b - 1)) : 0;
 }
 
 static uint64_t array_bytes_of(const uint32_t *pc) {
-  uint64_t n = raw_operand_c(pc[0]);
-  if (raw_operand_k(pc[0])) n += (uint64_t)(pc[1] >> 7) << 8;
-  return n * sizeof(raw_value);
+  return raw_array_bytes(raw_list_items(pc));
 }
 
 /* ==== The search ===================================================================== */
@@ -105,44 +94,34 @@ static void pass_to(search *s, int64_t pc) {
   s->pending[s->n_pending++] = pc;
 }
 
-/* Adds all instructions that may follow, unless this one always saves its position. */
+/* Adds all instructions that may follow. */
 static void pass_on(search *s, int64_t pc) {
   uint32_t i = s->proto->code[pc];
-  unsigned op = raw_opcode(i);
-  if (op >= RAW_OP_ADDI && op <= RAW_OP_SHR) {
-    pass_to(s, pc + 2);
-    return;
+  switch ((lh_follows)lh_instruction_of(i).follows) {
+    case LH_FOLLOWS_NONE: return;
+    case LH_FOLLOWS_SECOND: pass_to(s, pc + 2); return;
+    case LH_FOLLOWS_JUMP: pass_to(s, pc + 1 + raw_jump(i)); return;
+    case LH_FOLLOWS_EITHER: pass_to(s, pc + 2); break;
+    case LH_FOLLOWS_BACK: pass_to(s, pc + 1 - (int64_t)raw_operand_bx(i)); break;
+    case LH_FOLLOWS_BEYOND: pass_to(s, pc + 2 + (int64_t)raw_operand_bx(i)); break;
+    case LH_FOLLOWS_NEXT: break;
   }
-  if (op > RAW_OP_EQ && op <= RAW_OP_TESTSET) pass_to(s, pc + 2);
-  switch (op) {
-    case RAW_OP_MMBIN:
-    case RAW_OP_MMBIN + 1:
-    case RAW_OP_MMBINK:
-    case RAW_OP_LEN:
-    case RAW_OP_CONCAT:
-    case RAW_OP_CLOSE:
-    case RAW_OP_TBC:
-    case RAW_OP_EQ:
-    case RAW_OP_CALL:
-    case RAW_OP_TAILCALL:
-    case RAW_OP_RETURN:
-    case RAW_OP_RETURN + 1:
-    case RAW_OP_RETURN1:
-    case RAW_OP_FORPREP:
-    case RAW_OP_TFORPREP:
-    case RAW_OP_TFORCALL:
-    case RAW_OP_CLOSURE:
-    case RAW_OP_VARARG: break;
-    case RAW_OP_LFALSESKIP: pass_to(s, pc + 2); break;
-    case RAW_OP_JMP: pass_to(s, pc + 1 + raw_jump(i)); break;
-    case RAW_OP_FORLOOP:
-    case RAW_OP_TFORLOOP: pass_to(s, pc + 1 - (int64_t)raw_operand_bx(i)); /* fall through */
-    default: pass_to(s, pc + 1);
-  }
+  pass_to(s, pc + 1);
 }
 
-/* How many OP_NEWTABLE into the register may follow savedpc; *found is one. With `part_bytes`, only
-** those with a part of this size. MANY_LINES: they are on several lines, or too many to visit. */
+/* Is the table of extra arguments perhaps not made yet? Afterwards it is behind the parameters. */
+static bool may_be_first(code c, const uint32_t *saved) {
+  return saved == c.proto->code + 1 && makes_argument_table(c.proto, saved - 1);
+}
+
+static bool must_be_first(code c, const uint32_t *saved) {
+  return may_be_first(c, saved) &&
+         c.registers[c.proto->n_parameters].type != (RAW_TABLE | RAW_COLLECTABLE);
+}
+
+/* How many instructions that make a table into the register may follow savedpc; *found is one. With
+** `part_bytes`, only those with a part of this size. MANY_LINES: they are on several lines, or too
+** many to visit. */
 static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t part_bytes,
                         const uint32_t **found) {
   const raw_proto *proto = c.proto;
@@ -150,11 +129,21 @@ static int search_table(code c, const uint32_t *saved, uint64_t reg, uint64_t pa
   int n = 0;
   search s = {.proto = proto, .first = start - SIDE};
   *found = NULL;
-  if (start > 0 && is_new_table(c, saved - 1, reg)) start--; /* a hook has saved it */
-  for (pass_to(&s, start); s.n_pending > 0;) {
+  if (may_be_first(c, saved)) {
+    *found = proto->code;
+    n = 1;
+    if (must_be_first(c, saved)) return n;
+  }
+  if (start == 0)
+    pass_to(&s, start);
+  else if (is_new_table(c, saved - 1, reg)) /* a hook has saved it */
+    pass_to(&s, start - 1);
+  else
+    pass_on(&s, start - 1);
+  while (s.n_pending > 0) {
     int64_t pc = s.pending[--s.n_pending];
     const uint32_t *i = &proto->code[pc];
-    pass_on(&s, pc);
+    if (!lh_instruction_of(*i).saves) pass_on(&s, pc);
     if (!is_new_table(c, i, reg)) continue;
     if (part_bytes && slots_bytes_of(i) != part_bytes && array_bytes_of(i) != part_bytes) continue;
     int64_t other = *found ? *found - proto->code : pc;
@@ -192,10 +181,14 @@ const uint32_t *lh_position_of_table(lh_position *p, const void *thread, const r
     pc = (const uint32_t *)(place - p->ahead * sizeof *pc);
   }
   if (!pc || !is_new_table(c, pc, reg)) {
-    p->n_searched++;
-    n = search_table(c, call->saved_pc, reg, 0, &pc);
-    if (n == 0 || n == MANY_LINES) pc = NULL;
-    p->n_untold += pc == NULL;
+    if (p->word && may_be_first(c, call->saved_pc)) {
+      pc = c.proto->code;
+    } else {
+      p->n_searched++;
+      n = search_table(c, call->saved_pc, reg, 0, &pc);
+      if (n == 0 || n == MANY_LINES) pc = NULL;
+      p->n_untold += pc == NULL;
+    }
   }
   p->table.call = call;
   p->table.saved = call->saved_pc;
@@ -235,33 +228,37 @@ static bool is_in_list(const lh_position *p, code c, const void *thread, const r
   if (list == c.proto->code) return false;
   unsigned op = raw_opcode(list[-1]);
   if ((op != RAW_OP_CALL && op != RAW_OP_VARARG) || raw_operand_c(list[-1]) != 0) return false;
-  if (raw_opcode(*list) != RAW_OP_SETLIST || raw_operand_b(*list) != 0) return false;
+  if (raw_opcode(*list) != RAW_OP_SETLIST || raw_list_b(*list) != 0) return false;
   if (op == RAW_OP_CALL && !call->next) return false; /* it has not been called yet */
   const raw_value *v = &c.registers[raw_operand_a(*list)];
   if (v->type != (RAW_TABLE | RAW_COLLECTABLE)) return false;
   const raw_table *t = (const raw_table *)v->as.object;
-  if (!block && bytes == raw_hash_slots(t) * sizeof(raw_slot)) return true;
-  uint64_t n = raw_operand_c(*list);
-  if (raw_operand_k(*list)) n += (uint64_t)(list[1] >> 7) << 8;
+  uint64_t n = raw_list_items(list);
   n += (uint64_t)(RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *) - v) - 1;
-  return block == t->array && bytes == n * sizeof(raw_value) &&
-         block != raw_stack(p->layout, thread);
+  if (n <= raw_array_slots(p->layout, t)) return false; /* they are in the array already */
+  if (!block && bytes == raw_slots_bytes(raw_hash_slots(t))) return true;
+  const void *grown = LH_LUA == 504 ? t->array : NULL; /* 5.5 resizes no array */
+  return block == grown && bytes == raw_array_bytes(n) && block != raw_stack(p->layout, thread);
 }
 
 /* The instruction at savedpc may allocate itself: an assignment to a table that grows, or any call,
 ** for a stack (of 45 slots or more) or a frame. */
 static bool may_be_last(code c, const raw_call *call, const raw_value *top, uint64_t bytes) {
   if (call->saved_pc == c.proto->code) return false;
-  bool assigns = lh_position_maker(call->saved_pc[-1]) == LH_MADE_GROWTH && top == call->top;
+  lh_maker maker = lh_position_maker(c.proto, call->saved_pc - 1);
+  bool assigns = maker == LH_MADE_GROWTH && top == call->top;
   return assigns || bytes >= 45 * sizeof(raw_value) || (bytes == sizeof *call && !call->next);
 }
 
-/* Is it a part of a table that was not seen, as among samples? *pc NULL: of an unknown table. */
+/* Is it a part of a table that was not seen, as among samples? *pc NULL: of an unknown table, or
+** perhaps of another instruction. */
 static bool search_part(code c, const void *thread, const raw_call *call, uint64_t bytes,
-                        const uint32_t **pc) {
+                        bool in_list, const uint32_t **pc) {
+  if (must_be_first(c, call->saved_pc)) return false;
   const raw_value *top = RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *);
   int n = search_table(c, call->saved_pc, (uint64_t)(top - c.registers) - 1, bytes, pc);
-  if (n == MANY_LINES || (n > 0 && may_be_last(c, call, top, bytes))) *pc = NULL;
+  bool is_other = in_list || may_be_last(c, call, top, bytes);
+  if (n == MANY_LINES || (n > 0 && is_other)) *pc = NULL;
   return n > 0;
 }
 
@@ -273,9 +270,9 @@ const uint32_t *lh_position_of_part(lh_position *p, const void *thread, const ra
   if (p->saw_last && !block && is_at_table(p, call) && p->table.top == top && take_part(p, bytes))
     return p->table.is_one_of ? NULL : p->table.pc;
   code c = code_of(p, thread, call);
-  if (is_in_list(p, c, thread, call, block, bytes)) return call->saved_pc;
-  if (!p->saw_last && !block && search_part(c, thread, call, bytes, &pc)) return pc;
-  return lh_position_of_object(p, thread, call);
+  bool in_list = is_in_list(p, c, thread, call, block, bytes);
+  if (!p->saw_last && !block && search_part(c, thread, call, bytes, in_list, &pc)) return pc;
+  return in_list ? call->saved_pc : lh_position_of_object(p, thread, call);
 }
 
 const uint32_t *lh_position_in_540(const lh_position *p, const void *thread, const raw_call *call) {

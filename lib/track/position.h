@@ -14,7 +14,10 @@
 **   else the position is unknown. The array and the slots of the table are requested next, with
 **   known sizes; if the table was not seen, as among samples, the search looks for these sizes.
 ** - OP_SETLIST, which may grow an array if the last items of a constructor are the results of a
-**   call or varargs: savedpc is then the instruction just before.
+**   call or varargs: savedpc is then the instruction just before. In 5.5 the array is a new block.
+**
+** In 5.5 OP_VARARGPREP, the first instruction, may make a table of the extra arguments. It saves
+** its position, but an OP_NEWTABLE looks the same until the next instruction that does.
 **
 ** 5.4.0 alone does not save the position either when the collector runs behind OP_NEWTABLE, nor
 ** when the stack grows for varargs at the start of a function. Up to 5.4.4 the message of an
@@ -107,7 +110,8 @@ static inline const uint32_t *lh_position_of_object(const lh_position *position,
 /* The request for a part of a new table failed: Lua repeats it. */
 void lh_position_failed(lh_position *position, uint64_t bytes);
 
-/* What allocates at an instruction, where neither a C function nor a hook is on top. */
-lh_maker lh_position_maker(uint32_t instruction);
+/* What allocates at an instruction of the prototype, where neither a C function nor a hook is on
+** top. */
+lh_maker lh_position_maker(const raw_proto *proto, const uint32_t *pc);
 
 #endif

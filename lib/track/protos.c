@@ -5,7 +5,7 @@
 */
 #include "stacks.h"
 
-#include "take/raw_code.h"
+#include "instructions.h"
 
 /* ==== Names ======================================================================== */
 
@@ -26,15 +26,16 @@ static void append_bytes(text *t, const char *bytes, size_t n) {
 }
 
 static void add_string(text *t, const raw_string *s) {
-  if (s) append_bytes(t, s->contents, raw_string_length(s));
+  if (s) append_bytes(t, raw_text(s), raw_string_length(s));
 }
 
 /* Reserved words are short strings, marked in `extra`. */
 static bool is_identifier(const raw_string *s) {
+  const char *name = raw_text(s);
   size_t n = raw_string_length(s);
   if (n == 0 || (s->type == RAW_SHORT_STRING && s->extra > 0)) return false;
   for (size_t i = 0; i < n; i++) {
-    char c = s->contents[i];
+    char c = name[i];
     bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
     if (!is_letter && (i == 0 || c < '0' || c > '9')) return false;
   }
@@ -51,7 +52,7 @@ static void add_field(text *t, const char *separator, const raw_string *key) {
   }
   append_bytes(t, "[\"", 2);
   for (size_t i = 0; i < raw_string_length(key) && t->n < LH_NAME_BYTES; i++) {
-    char c = key->contents[i];
+    char c = raw_text(key)[i];
     if (c == '"' || c == '\\') append_bytes(t, "\\", 1);
     append_bytes(t, &c, 1);
   }
@@ -70,26 +71,6 @@ static size_t name_nested(const lh_nested *nested, char *out) {
   return t.n;
 }
 
-static bool sets_a(unsigned opcode) {
-  static const struct {
-    uint8_t first, last;
-  } others[] = {{10, 10}, {15, 18}, {46, 48}, {54, 66}, {70, 72}, {75, 76}, {78, 78}, {82, 127}};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (opcode >= others[i].first && opcode <= others[i].last) return false;
-  return true;
-}
-
-static bool sets(uint32_t i, unsigned reg) {
-  unsigned a = raw_operand_a(i);
-  switch (raw_opcode(i)) {
-    case RAW_OP_LOADNIL: return reg >= a && reg <= a + raw_operand_b(i);
-    case RAW_OP_TFORCALL: return reg >= a + 2;
-    case RAW_OP_CALL:
-    case RAW_OP_TAILCALL: return reg >= a;
-    default: return reg == a && sets_a(raw_opcode(i));
-  }
-}
-
 /* The last instruction before `last` that sets the register; -1: none, or it depends on a jump. */
 static int32_t find_setter(const raw_proto *p, int32_t last, unsigned reg) {
   int32_t found = -1, joined = 0; /* a jump may skip instructions before `joined` */
@@ -98,7 +79,7 @@ static int32_t find_setter(const raw_proto *p, int32_t last, unsigned reg) {
     if (raw_opcode(i) == RAW_OP_JMP) {
       int32_t to = pc + 1 + raw_jump(i);
       if (to <= last && to > joined) joined = to;
-    } else if (sets(i, reg)) {
+    } else if (lh_instruction_sets(i, reg)) {
       found = pc < joined ? -1 : pc;
     }
   }
@@ -127,7 +108,8 @@ static const raw_string *register_name(const raw_proto *p, int32_t pc, unsigned 
       case RAW_OP_GETUPVAL: return lh_upvalue_name(p, raw_operand_b(i));
       case RAW_OP_GETTABUP:
       case RAW_OP_GETFIELD: return lh_constant_string(p, raw_operand_c(i));
-      case RAW_OP_SELF: return raw_operand_k(i) ? lh_constant_string(p, raw_operand_c(i)) : NULL;
+      case RAW_OP_SELF:
+        return raw_self_has_constant(i) ? lh_constant_string(p, raw_operand_c(i)) : NULL;
       default: return NULL;
     }
   }

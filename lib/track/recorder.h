@@ -8,6 +8,7 @@
 **     sample.c      which allocations are sampled
 **     running.c     the running coroutine, and C functions that run no other one
 **     position.c    the instruction at which its innermost Lua function stands
+**     instructions.c  what each instruction does, in all releases
 **     stacks.c      from thread and instruction to a stack, whose callers are known
 **     lookup.c      from an instruction to its site
 **     definitions.c numbers of names, functions, sites and stacks, by contents

@@ -18,10 +18,9 @@
 **
 ** Cost: nearly always a cache line for the callers and one for the stack, else some probes of hash
 ** tables, no matter how deep the thread is. The callers of an active frame do not change, so they
-** are looked up once. Bit 15 of its CallInfo's callstatus is then set, and a table keeps the number
-** of its callers by its address. Lua writes the whole of callstatus when it uses a CallInfo again,
-** before anything is allocated from there. The releases use bits 0 to 13 at most, always by single
-** masks.
+** are looked up once. The highest bit of its CallInfo's callstatus is then set, and a table keeps
+** the number of its callers by its address. Lua writes the whole of callstatus when it uses a
+** CallInfo again, before anything is allocated from there. No release uses that bit.
 **
 ** Without memory or numbers the site is unattributed, and nothing else happens.
 */

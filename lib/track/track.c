@@ -189,7 +189,7 @@ static lh_recorder *new_recorder(lua_State *L, const lh_state *state) {
   memcpy(r->release, state->release, sizeof r->release);
   r->global = lh_global_state(L);
   r->main_thread = (lua_State *)(uintptr_t)raw_main_thread(&r->layout, r->global);
-  r->main_block = (char *)r->main_thread - raw_extra_bytes(&r->layout);
+  r->main_block = (void *)(uintptr_t)raw_main_block(&r->layout, r->global);
   r->alloc = lh_get_host_alloc(L, &r->alloc_data);
   r->random = lh_random_seed() | 1;
   r->left_bytes = INT64_MAX / 2;
@@ -214,7 +214,8 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
 
 /* ==== Starting and stopping ========================================================= */
 
-/* Removes our function and the recorder, if our function is in front and no block of ours lives. */
+/* Removes our function and the recorder, if our function is in front and no block of ours lives.
+** Strings of 5.5 may keep our function: their texts are the host's blocks, unchanged. */
 static void leave_state(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
   bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->index.n == 0;
@@ -222,6 +223,7 @@ static void leave_state(lua_State *L, lh_recorder *r) {
   if (!is_in_front(r) || !is_empty) return;
   lh_handle *h = lh_find_handle(L, &registry_key);
   lh_set_host_alloc(L, r->alloc, r->alloc_data);
+  lh_hand_over_texts(r->global, r, r->alloc, r->alloc_data);
   if (h) h->of = NULL;
   free_recorder(r);
 }

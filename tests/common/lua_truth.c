@@ -52,7 +52,7 @@ static void note(const char *what, truth t, const void *thread, const raw_call *
   (void)snprintf(g.examples[g.n_examples++], sizeof *g.examples,
                  "  %s at %llu: %zu -> %zu; truth %p %p %s:%u pc %ld, told %p %p pc %ld (op %u)\n",
                  what, (unsigned long long)g.n, old_bytes, bytes, t.thread, (const void *)t.call,
-                 proto && proto->source ? proto->source->contents : "?", proto ? true_line(t) : 0,
+                 proto && proto->source ? raw_text(proto->source) : "?", proto ? true_line(t) : 0,
                  proto ? true_pc(t) : 0, thread, (const void *)call,
                  proto && pc ? pc - proto->code : -1L,
                  proto ? raw_opcode(proto->code[true_pc(t)]) : 0);
@@ -163,7 +163,7 @@ int luaopen_lua_truth(lua_State *L) {
   lh_recorder *r = &g.recorder;
   r->layout = state->layout;
   r->global = lh_global_state(L);
-  r->main_thread = RAW_FIELD(r->global, r->layout.main_thread, lua_State *);
+  r->main_thread = (lua_State *)(uintptr_t)raw_main_thread(&r->layout, r->global);
   r->running = lh_running_new(r, L);
   r->sample_bytes = getenv("LUAHEAP_TRUTH_SAMPLE") != NULL;
   r->position = lh_position_new(r);

@@ -60,7 +60,8 @@ for _, mode in ipairs(modes) do
         assert.match("^" .. file .. ": ok: ", support.answer({"heapcheck", file}, dir))
         local info = ask(dir, "heaptop", "--json", file).snapshot
         assert.equal(0, info.unaccounted_bytes)
-        assert.equal(info.gc_bytes, info.bytes + info.string_table_bytes)
+        local external = info.external_bytes or 0 -- in 5.5: the collector does not count these
+        assert.equal(info.gc_bytes, info.bytes - external + info.string_table_bytes)
       end)
     end
   end)
@@ -135,8 +136,9 @@ describe("the format", function()
   end
 
   it("is the same whether anything is tracked or not", function()
-    assert.same({6, 0}, versions "")
-    assert.same({6, 0}, versions "assert(heap.track())")
+    local version = _VERSION == "Lua 5.4" and 6 or 7
+    assert.same({version, 0}, versions "")
+    assert.same({version, 0}, versions "assert(heap.track())")
   end)
 end)
 

@@ -244,6 +244,31 @@ function programs.hooks(pause)
   assert(n > 20)
 end
 
+-- In 5.5 the first instruction may make a table of the extra arguments, before other tables whose
+-- stale instruction it is; and text from a buffer that grew is external.
+if _VERSION ~= "Lua 5.4" then
+  programs.extra_arguments = assert(load [[
+    local pause = ... global *
+    local function pack(...t)
+      local u, v = {}, {t, 1} return t, u, v
+    end
+    local function both(a, ...t) t.sum = a
+      if t.n == 0 then pause() return t end
+      return both({...}, table.unpack(t, 2))
+    end
+    global function count(...) local _ = {...} return select("#", ...) end
+    for i = 1, 40 do
+      local t, u = pack(table.unpack({}, 1, i % 9))
+      assert(t.n == i % 9 and pack(t, u)[1] == t and #both(i, {}, {}, {}) == 0)
+      assert(count(pack({t}, i)) == 3)
+      local page = ("x"):rep(1000 + i) .. table.concat({("y"):rep(2000), i})
+      assert(#page:gsub("y", {y = "zz"}) > 5000)
+      if i % 20 == 0 then pause() end
+    end
+    count = nil
+  ]])
+end
+
 local names = {}
 for name in pairs(programs) do names[#names + 1] = name end
 table.sort(names)

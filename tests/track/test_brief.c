@@ -46,7 +46,8 @@ static void nothing_of_it_is_left(void **state) {
                 "kept = {} for i = 1, 1000 do kept[i] = {i .. 'x', function() return i end} end "
                 "threads = {} for i = 1, 10 do threads[i] = coroutine.wrap(load 'return {}') end");
     lua_getglobal(L, "kept");
-    assert_int_not_equal(lh_recorder_stack(lh_recorder_of(L), lua_topointer(L, -1), 56), 0);
+    assert_int_not_equal(
+        lh_recorder_stack(lh_recorder_of(L), lua_topointer(L, -1), sizeof(raw_table)), 0);
     lua_settop(L, 0);
     assert_int_equal(lh_untrack(L, NULL), LH_OK);
     assert_ptr_equal(lua_getallocf(L, &data), allocate_counted);
@@ -73,7 +74,8 @@ static void a_recorder_that_is_there_stays(void **state) {
   assert_int_equal(lh_track(L, &brief, NULL), LH_OK);
   assert_int_equal(lh_untrack(L, NULL), LH_OK);
   lua_getglobal(L, "kept");
-  assert_int_not_equal(lh_recorder_stack(lh_recorder_of(L), lua_topointer(L, -1), 56), 0);
+  assert_int_not_equal(
+      lh_recorder_stack(lh_recorder_of(L), lua_topointer(L, -1), sizeof(raw_table)), 0);
   assert_ptr_not_equal(lua_getallocf(L, &data), allocate_counted);
   lua_close(L);
   assert_int_equal(n_blocks, 0);

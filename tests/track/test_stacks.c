@@ -194,6 +194,20 @@ static void names_by_keys_that_are_no_identifiers(void **state) {
 }
 
 /* Names that no function around gives: those of stripped code, and of what is passed along. */
+/* In 5.5 a check that the variable is nil stands between the function and its assignment. */
+static void names_declared_globals(void **state) {
+  (void)state;
+  if (LUA_VERSION_NUM == 504) skip();
+  tracked *t = track(true,
+                     "global *\n"
+                     "global function f() return {} end\n"
+                     "global g = function(...t) return #t end\n"
+                     "f() g()\n");
+  tracked_assert(t, "2 table in f, 4 call in main");
+  tracked_assert(t, "3 table in g, 4 call in main");
+  tracked_free(t);
+}
+
 static void names_functions_as_they_are_called(void **state) {
   tracked *t = track(true,
                      "local function call(callback) return {callback()} end\n"
@@ -558,6 +572,7 @@ int main(void) {
       cmocka_unit_test(tells_what_made_it),
       cmocka_unit_test(names_functions_as_the_code_around_them_does),
       cmocka_unit_test(names_by_keys_that_are_no_identifiers),
+      cmocka_unit_test(names_declared_globals),
       cmocka_unit_test(names_functions_as_they_are_called),
       cmocka_unit_test(names_no_closures_that_share_their_code),
       cmocka_unit_test(names_no_closure_whose_chunk_is_lost),

@@ -4,8 +4,8 @@
 #
 #     CC=gcc CFLAGS=-O2 tests/track/truth.sh SOURCES OUT
 #
-# SOURCES has the C files of a release of Lua 5.4. A copy of them, in OUT, is changed in two places,
-# of which the nine releases have the same:
+# SOURCES has the C files of a release of Lua. A copy of them, in OUT, is changed in two places, of
+# which all releases of 5.4 and 5.5 have the same:
 #
 # - luaV_execute notes in each call where the instruction is that it fetches, or calls the hook for:
 #   in a field where a CallInfo of a Lua function has room, so that it is laid out as before;
@@ -37,9 +37,8 @@ change lvm.c 's/ i = \*(pc++);/& ci->u.l.truth = pc;/
 change ldo.c 's/savedpc = p->code;/& ci->u.l.truth = p->code;/' 'truth = p->code'
 change ldo.c 's/^void luaD_call (/static void plain_call (/
   s/^void luaD_callnoyield (/static void plain_callnoyield (/
-  s/^int luaD_rawrunprotected (/static int plain_rawrunprotected (/
-  s/^l_noret luaD_throw/int luaD_rawrunprotected (lua_State *L, Pfunc f, void *ud);\n&/' \
-  '^static int plain_rawrunprotected'
+  s/^\(int\|TStatus\) luaD_rawrunprotected (/static \1 plain_rawrunprotected (/' \
+  '^static \(int\|TStatus\) plain_rawrunprotected'
 cat >>lstate.h <<'TRUTH'
 #ifndef luai_truth_h
 #define luai_truth_h
@@ -53,12 +52,15 @@ TRUTH
 
 cat >>ldo.c <<'TRUTH'
 
+#if LUA_VERSION_NUM == 504
+typedef int TStatus;
+#endif
 luai_truth *luai_truth_running;
 
-int luaD_rawrunprotected (lua_State *L, Pfunc f, void *ud) {
+TStatus luaD_rawrunprotected (lua_State *L, Pfunc f, void *ud) {
   luai_truth now = {L, luai_truth_running};
   luai_truth_running = &now;
-  int status = plain_rawrunprotected(L, f, ud);
+  TStatus status = plain_rawrunprotected(L, f, ud);
   luai_truth_running = now.before;
   return status;
 }
