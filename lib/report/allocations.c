@@ -30,21 +30,24 @@ static void put_file(lh_text *text, const lh_site *site) {
     put_function(text, site);
 }
 
-/* Plural for a sentence. */
-static const char *types_name(uint8_t type) {
+/* Plural for a sentence. What belongs to objects of Lua 5.5 may be the text of a string. */
+static const char *types_name(const lh_report *report, uint8_t type) {
   static const char *const names[] = {
       [LH_TYPE_ROOT] = "objects",      [LH_TYPE_STRING] = "strings",
       [LH_TYPE_TABLE] = "tables",      [LH_TYPE_CLOSURE] = "functions",
       [LH_TYPE_UPVALUE] = "upvalues",  [LH_TYPE_PROTO] = "prototypes",
       [LH_TYPE_USERDATA] = "userdata", [LH_TYPE_THREAD] = "threads"};
-  return type < LH_TYPE_COUNT ? names[type] : "slots, stacks and code";
+  if (type < LH_TYPE_COUNT) return names[type];
+  const char *release = lh_profile_about(lh_usage_profile(lh_usage_of(report)))->release;
+  bool has_texts = release && strncmp(release, "5.5", 3) == 0;
+  return has_texts ? "texts, slots, stacks and code" : "slots, stacks and code";
 }
 
 static void group_name(lh_report *report, const void *row, lh_cell *cell) {
   const lh_usage_group *told = row;
   lh_text text = {0};
   switch (report->request.by) {
-    case LH_BY_TYPE: lh_text_string(&text, types_name(told->type)); break;
+    case LH_BY_TYPE: lh_text_string(&text, types_name(report, told->type)); break;
     case LH_BY_FILE: put_file(&text, told->site); break;
     case LH_BY_FUNCTION: put_function(&text, told->site); break;
     default: lh_text_site(&text, told->site);
@@ -309,7 +312,7 @@ static void print_finding(lh_printer *t, lh_report *report, const finding *row) 
   lh_say(
       t, LH_BOLD, "%s of %s are %s%s made %s %s%s%s",
       lh_share_text(site->ordered_bytes, row->whole_bytes).text, lives ? "what lives" : "all bytes",
-      soon ? "soon garbage: " : "", types_name(site->type), site->site->c_function ? "by" : "at",
+      soon ? "soon garbage: " : "", types_name(t->report, site->type), site->site->c_function ? "by" : "at",
       lh_kept(report, lh_site_text(site->site)), soon ? ", " : ": ",
       soon ? age_words(t, report->answer, site)
            : lh_words(report, "%s in %s",
