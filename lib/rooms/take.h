@@ -19,6 +19,7 @@ typedef struct lh_take_options {
 typedef struct lh_taken {
   uint64_t objects;
   uint64_t bytes;
+  uint64_t external_bytes; /* texts of strings, not in `bytes` */
 } lh_taken;
 
 /* Takes the file's bytes in order, and returns how many it took; fewer than n ends the snapshot. It

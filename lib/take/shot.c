@@ -114,6 +114,7 @@ int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error) {
   uint64_t records_end = lh_out_offset(&shot->out);
   if (more && more->put_section) more->put_section(walk);
   taken->bytes = walk->object_bytes + shot->string_table_bytes;
+  taken->external_bytes = walk->external_bytes;
   taken->objects = 0;
   for (unsigned i = 0; i < 4; i++) taken->objects += walk->n_objects[i];
   return write_footer(shot, records_end, error);

@@ -99,6 +99,7 @@ static void walk_string(lh_walk *walk, const raw_string *s) {
   if (kind == RAW_STRING_EXTERNAL) head |= LH_FLAG_EXTERNAL;
   if (kind == RAW_STRING_FIXED) head |= LH_FLAG_FIXED;
   if (!lh_walk_begin(walk, (const raw_object *)s, head)) return;
+  walk->external_bytes += raw_external_bytes((const raw_object *)s);
   if (LH_LUA == 505) lh_out_uvarint(walk->out, length);
   if (!whole) {
     uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
@@ -317,7 +318,7 @@ static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
 void lh_walk_lists(lh_walk *walk) {
   walk->dead_white = raw_dead_white(walk->global);
   walk->previous = 0;
-  walk->object_bytes = 0;
+  walk->object_bytes = walk->external_bytes = 0;
   walk->n_keys = 0;
   walk->ended = false;
   memset(walk->n_objects, 0, sizeof walk->n_objects);
