@@ -52,13 +52,15 @@ static void print_report(const lh_watch_report *report, void *payload) {
     hl_log(report->options->log, (const char *[]){state, ": ", report->error->message}, 3);
   } else {
     const char *quote = shell_quote(report->path);
+    uint64_t external = report->taken->external_bytes;
     hl_log(report->options->log,
            (const char *[]){
                state, ": wrote ", report->path, ": ", lh_count_text(report->taken->objects).text,
-               " objects, ",
-               lh_size_text(report->taken->bytes + report->taken->external_bytes, false).text,
-               "; see it: heapview ", quote, report->path, quote},
-           quote ? 11 : 7);
+               " objects, ", lh_size_text(report->taken->bytes, false).text,
+               external > 0 ? " and " : "", external > 0 ? lh_size_text(external, false).text : "",
+               external > 0 ? " of external strings" : "", "; see it: heapview ", quote,
+               report->path, quote},
+           quote ? 14 : 10);
   }
 }
 

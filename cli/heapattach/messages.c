@@ -44,15 +44,19 @@ static void print_stillness(const subject *s, const lh_outside_result *result) {
 static void print_size(const subject *s, const shot *taken) {
   const lh_taken *is = &taken->done.taken;
   char *path = cli_escape(taken->path);
-  printf("%s%s: %s, %s%s", cli_style_on(s->c, LH_BOLD), path,
+  printf("%s%s: %s, %s", cli_style_on(s->c, LH_BOLD), path,
          lh_count_of(is->objects, "object", "objects").text,
-         lh_size_text(is->bytes + is->external_bytes, s->c->exact_bytes).text, cli_style_off(s->c));
+         lh_size_text(is->bytes, s->c->exact_bytes).text);
+  if (is->external_bytes > 0)
+    printf(" and %s of external strings", lh_size_text(is->external_bytes, s->c->exact_bytes).text);
+  fputs(cli_style_off(s->c), stdout);
   lh_free(path);
 }
 
 static lh_taken the_program_has(const lh_snapshot *snapshot) {
   const lh_info *info = lh_snapshot_info(snapshot);
-  lh_taken has = {info->objects, info->object_bytes + info->string_table_bytes, 0};
+  uint64_t counted = info->object_bytes - info->external_bytes;
+  lh_taken has = {.objects = info->objects, .bytes = counted + info->string_table_bytes};
   for (lh_id id = 1; id <= info->objects; id++) {
     lh_object object;
     if (!lh_is_own(snapshot, id)) continue;
@@ -68,11 +72,11 @@ static void print_growth(const subject *s, const shot *taken) {
   if (taken->after == NULL) return;
   const lh_outside_request *done = &taken->done;
   lh_taken before = the_program_has(taken->after);
-  uint64_t bytes = done->taken.bytes + done->taken.external_bytes - done->own.bytes;
   char *after = cli_escape(taken->after_path);
   printf(", %s objects and %s since %s, garbage included",
          lh_count_change(before.objects, done->taken.objects - done->own.objects).text,
-         lh_size_change(before.bytes, bytes, s->c->exact_bytes).text, after);
+         lh_size_change(before.bytes, done->taken.bytes - done->own.bytes, s->c->exact_bytes).text,
+         after);
   lh_free(after);
 }
 
@@ -366,6 +370,7 @@ static void json_shot(lh_json *w, const subject *s, const shot *taken) {
   json_state(w, &s->states[taken->state]);
   lh_json_count(w, "objects", done->taken.objects);
   lh_json_count(w, "bytes", done->taken.bytes);
+  lh_json_count(w, "external_bytes", done->taken.external_bytes);
   lh_json_integer(w, "unaccounted_bytes", done->unaccounted_bytes);
   lh_json_flag(w, "in_doubt", done->is_in_doubt);
   cli_json_name(w, "after", taken->after_path);

@@ -197,6 +197,7 @@ static void count_object(lh_counts *counts, const raw_object *object, bool is_de
     counted[i]->objects++;
     counted[i]->bytes += bytes;
   }
+  if (!is_dead) counts->external_bytes += raw_external_bytes(object);
 }
 
 /* The same objects as in the file (lh_is_own). */
@@ -317,10 +318,7 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
   if (object->type == RAW_USERDATA)
     bytes = raw_content_offset(walk->layout, (const raw_userdata *)object);
-  if (object->type == RAW_LONG_STRING &&
-      raw_kind_of_string((const raw_string *)object) == RAW_STRING_EXTERNAL)
-    bytes += raw_string_length((const raw_string *)object);
-  s->walked_bytes += bytes;
+  s->walked_bytes += bytes + raw_external_bytes(object);
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 

@@ -15,10 +15,11 @@ typedef struct lh_take_options {
 } lh_take_options;
 
 /* What was written: all objects on the collector's lists. `bytes` includes the string table, and
-** equals collectgarbage("count") * 1024. `external_bytes`: texts of strings beside that (Lua 5.5). */
+** equals collectgarbage("count") * 1024. */
 typedef struct lh_taken {
   uint64_t objects;
-  uint64_t bytes, external_bytes;
+  uint64_t bytes;
+  uint64_t external_bytes; /* texts of strings, not in `bytes` */
 } lh_taken;
 
 /* Takes the file's bytes in order, and returns how many it took; fewer than n ends the snapshot. It

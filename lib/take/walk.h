@@ -93,8 +93,8 @@ struct lh_walk {
   lh_met_key met[LH_KEYS_MET];
   const raw_object *keys[LH_MOST_KEYS]; /* frequent ones */
   unsigned n_keys;
-  uint64_t n_objects[4]; /* by list */
-  uint64_t object_bytes, external_bytes;
+  uint64_t n_objects[4];                 /* by list */
+  uint64_t object_bytes, external_bytes; /* of the objects; of their texts elsewhere */
   bool closes; /* the state is closing: tobefnz is written as finobj (watch_close.c) */
   bool ended;  /* latched: a list has something that is no object or was not accepted */
 };

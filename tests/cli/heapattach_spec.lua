@@ -224,7 +224,8 @@ Another one, to compare with it: heapattach --after b2 -o b3 4711
                  stopped_ns = 700000, copied_bytes = 4096, in_system_call = true, attempts = 2,
                  no_fork = cjson.null, workers = {}, snapshots = {{
                    file = "x", state = 1, script = "server.lua", lua = "5.4.4", address = "0x1000",
-                   unaccounted_bytes = 12, in_doubt = false, after = "a", passed_as_old = 8,
+                   external_bytes = 0, unaccounted_bytes = 12, in_doubt = false, after = "a",
+                   passed_as_old = 8,
                  }}}, taken)
   end)
 
