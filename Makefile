@@ -432,7 +432,8 @@ build/lint-clang/%.seen: %.c | needs
 	@$(FOLDER)
 	$(Q)clang -fsyntax-only $(BASE_CFLAGS) $(if $(filter lib/%,$<),-Wmissing-prototypes) -Werror \
 	  -DLH_TEST_ALLOC $(CPPFLAGS) -Ilib -Icli -Ilua -Itests/common -Ibuild/page $(LUA_CFLAGS) \
-	  $(LIB_CFLAGS) $(CLI_CFLAGS) $(if $(filter lib/mirrored/%,$<),-DLH_LUA=505) -MMD -MP -MF $(@:seen=d) -MT $@ $< && touch $@
+	  $(LIB_CFLAGS) $(CLI_CFLAGS) $(if $(filter lib/mirrored/%,$<),-DLH_LUA=505) \
+	  -MMD -MP -MF $(@:seen=d) -MT $@ $< && touch $@
 build/lint-clang/cli/heapview/page.seen: build/page/built_page.h
 
 # All targets, SECONDS each, from the committed corpus on; build/fuzz/corpus keeps what reached new

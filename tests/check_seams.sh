@@ -65,7 +65,7 @@ check_sources() {
   rule "only layout, walk and track know Lua's structures" \
     "${include}\"(take/)?raw(_code)?\.h\"" '.*' \
     'lib/(take/(layout|raw_code|walk[a-z_]*|writer)|track/[a-z_]*)\.[ch]'
-  rule "what looks from outside asks the table of a release about Lua's structures" \
+  rule "what looks from outside knows no structures of Lua" \
     "${include}\"((\.\./)?(take|mirrored)/|(raw(_code)?|walk|own|state|take|mirrored)\.h)" \
     'lib/outside/.*' "$none"
   up='name|compare|analyses|usage|view|report'
@@ -160,8 +160,8 @@ check_header() {
 
 # Calls of the library that lead to its own floor's neighbours or upwards: what is undefined in an
 # object, and in which folder it is defined. Files that lie in lib/ itself are below all folders,
-# but for the picture, which is above; what looks from outside calls what reads and compares, and the
-# tables of what knows Lua's structures, which calls what takes and reads.
+# but for the picture, which is above; what looks from outside calls what reads and compares, and
+# the tables of what knows Lua's structures, which calls what takes and reads.
 # Objects of a capture are handed out as values by the one file that looks both at the state and at
 # the capture. What writes is one floor of two folders.
 calls_upwards() { # build
@@ -283,8 +283,8 @@ lib/dot.c|bool b = strstr(a, "b");|a picture looks into no text
 lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's folders
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
 lib/outside/write_child.c|#include "rooms/report.h"|a snapshot from outside asks for no analysis
-lib/outside/write_child.c|#include "take/walk.h"|what looks from outside asks the table of a release about Lua's structures
-lib/outside/states.c|#include "mirrored/mirrored.h"|what looks from outside asks the table of a release about Lua's structures
+lib/outside/write_child.c|#include "take/walk.h"|what looks from outside knows no structures of Lua
+lib/outside/states.c|#include "mirrored/mirrored.h"|what looks from outside knows no structures of Lua
 lib/mirrored/marks.c|#include "compare/matched.h"|data flows one way through lib's folders
 cli/heaptop.c|#include "rooms/outside.h"|only heapattach looks from outside
 lib/take/walk.c|#include <sys/ptrace.h>|only what looks from outside sees ptrace and ELF

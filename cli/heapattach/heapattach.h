@@ -90,7 +90,7 @@ typedef struct workers {
 void find_workers(cli *c, uint64_t process_id, workers *w);
 void free_workers(workers *w);
 
-/* Prints on stderr the commands for the processes that it has started and that run Lua 5.4 or 5.5. */
+/* Prints on stderr the commands for the processes that it has started and that run Lua. */
 void print_started(cli *c, const request *r, uint64_t process_id);
 void print_left_out(cli *c, const request *r, const workers *w);
 

@@ -242,3 +242,16 @@ bool lh_is_consistent(lh_consistency *consistency, const raw_object *object) {
     default: return true;
   }
 }
+
+bool lh_fit_table(uint64_t bytes) {
+#if LH_LUA == 504
+  return bytes % sizeof(raw_value) == 0 || bytes == sizeof(raw_slot);
+#else
+  const uint64_t slot = raw_array_bytes(2) - raw_array_bytes(1), first = raw_array_bytes(1);
+  for (uint64_t n = 0; raw_slots_bytes(n) <= bytes; n = n == 0 ? 1 : 2 * n) {
+    uint64_t rest = bytes - raw_slots_bytes(n);
+    if (rest == 0 || (rest >= first && (rest - first) % slot == 0)) return true;
+  }
+  return false;
+#endif
+}

@@ -83,10 +83,20 @@ void lh_consistency_begin(lh_consistency *consistency, const lh_mirrored_state *
 /* Can the object be consistent? O(its size). */
 bool lh_is_consistent(lh_consistency *consistency, const raw_object *object);
 
+/* Can these bytes be the slots of a table, or its array? 5.5 has both at once while it makes new
+** ones. */
+bool lh_fit_table(uint64_t bytes);
+
 /* ==== peek.c ======================================================================= */
 
 /* The address of a string's text; 0: there is no string. */
 uint64_t lh_peek_text(const lh_peek *peek, uint64_t string, uint64_t *length);
+
+/* ==== structure.c ================================================================== */
+
+/* Where user values are: 5.5.1 aligns them, and the text of its release tells it from 5.5.0. A core
+** may lack that text: then the sum of all objects decides. O(objects). */
+uint16_t lh_user_values_of(const lh_mirrored_state *state, const char *release);
 
 /* ==== elsewhere.c ================================================================== */
 

@@ -1,8 +1,9 @@
 /*
 ** structure.c - checks whether there is a Lua state at an address (structure.h).
 **
-** The main thread and the global state, which are in one block, are copied once and their fields are
-** compared: the pointer to a global state at the right distance, in 5.4 the pointer back, a registry that is a table, a valid collector state.
+** The main thread and the global state, which are in one block, are copied once and their fields
+** are compared: the pointer to a global state at the right distance, in 5.4 the pointer back, a
+** registry that is a table, a valid collector state.
 ** Blocks of closed states can pass these checks. So the names of three metamethods and the registry
 ** are read too, and the byte count: a closed state counts only its block, an open one also strings
 ** and a stack.
@@ -218,4 +219,22 @@ bool lh_recognise(const lh_peek *p, uint64_t main_thread, const char *release, l
   *why = m.why;
   *n_checks = m.furthest;
   return false;
+}
+
+uint16_t lh_user_values_of(const lh_mirrored_state *state, const char *release) {
+  enum { ALIGNED = 48 };
+  uint64_t sum = 0, counted = lh_gc_bytes(state->global), n_moved = 0, bytes = 1;
+  uint16_t usual = state->layout.user_values;
+  if (LH_LUA == 504) return usual;
+  if (strlen(release) > strlen(LH_LUA_NAME)) return strcmp(release, "5.5.0") == 0 ? usual : ALIGNED;
+  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
+    const raw_object *o = raw_list(state->global, list);
+    for (; o && bytes > 0 && sum <= counted; o = o->next) {
+      n_moved += o->type == RAW_USERDATA && ((const raw_userdata *)o)->n_user_values > 0;
+      bytes = lh_walk_shallow_bytes(&state->layout, state->main_thread, o);
+      sum += bytes;
+    }
+  }
+  sum += sizeof(void *) * RAW_FIELD(state->global, RAW_GLOBAL_STRINGS_SIZE, uint32_t);
+  return sum != counted && sum + n_moved * (ALIGNED - usual) == counted ? ALIGNED : usual;
 }

@@ -79,26 +79,6 @@ static bool has_own_of_target(state_writer *s, uint64_t most_bytes) {
           is_of_target(s, ours, raw_content_offset(&s->state.layout, ours) + ours->length));
 }
 
-/* 5.5.1 aligns user values, and the text of its release tells it from 5.5.0. A core may lack that
-** text: then the sum of all objects decides. */
-static uint16_t user_values_of(const lh_mirrored_state *state, const char *release) {
-  enum { ALIGNED = 48 };
-  uint64_t sum = 0, counted = lh_gc_bytes(state->global), n_moved = 0, bytes = 1;
-  uint16_t usual = state->layout.user_values;
-  if (LH_LUA == 504) return usual;
-  if (strlen(release) > strlen(LH_LUA_NAME)) return strcmp(release, "5.5.0") == 0 ? usual : ALIGNED;
-  for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
-    const raw_object *o = raw_list(state->global, list);
-    for (; o && bytes > 0 && sum <= counted; o = o->next) {
-      n_moved += o->type == RAW_USERDATA && ((const raw_userdata *)o)->n_user_values > 0;
-      bytes = lh_walk_shallow_bytes(&state->layout, state->main_thread, o);
-      sum += bytes;
-    }
-  }
-  sum += sizeof(void *) * RAW_FIELD(state->global, RAW_GLOBAL_STRINGS_SIZE, uint32_t);
-  return sum != counted && sum + n_moved * (ALIGNED - usual) == counted ? ALIGNED : usual;
-}
-
 /* A greater count than mapped memory is wrong, and would let the walk go in circles for as long. */
 static int see_state(state_writer *s, const lh_seen_state *seen, lh_error *error) {
   const lh_mirrored *m = s->mirrored;
@@ -112,7 +92,7 @@ static int see_state(state_writer *s, const lh_seen_state *seen, lh_error *error
   s->state.layout.global_from_main = (int32_t)(seen->global - seen->main_thread);
   s->state.layout.thread_bytes = seen->thread_bytes + (size_t)m->more_extra_bytes;
   s->state.layout.main_thread_bytes = seen->main_thread_bytes + (size_t)m->more_extra_bytes;
-  s->state.layout.user_values = user_values_of(&s->state, release);
+  s->state.layout.user_values = lh_user_values_of(&s->state, release);
   s->noted_more_bytes = (int64_t)seen->noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
   const raw_value *registry = &RAW_FIELD(s->state.global, RAW_GLOBAL_REGISTRY, raw_value);
   if (!has_table_of_target(s, (const raw_table *)registry->as.object))
@@ -235,8 +215,8 @@ static bool has_string_of_target(state_writer *s, const raw_string *string, uint
   }
 }
 
-/* A negative number is a vector of more bytes than there are. A function of 5.5 may have its code in
-** memory that Lua does not own. */
+/* A negative number is a vector of more bytes than there are. A function of 5.5 may have its code
+** in memory that Lua does not own. */
 static bool has_proto_of_target(state_writer *s, const raw_proto *p) {
   enum { N_OF_CODE = 3 };
   if (!is_of_target(s, p, sizeof *p)) return false;
@@ -353,28 +333,13 @@ static bool adds_up(const state_writer *s) {
   return bytes == s->shot.gc_bytes;
 }
 
-/* Can these bytes be the slots of a table, or its array? 5.5 has both at once while it makes new
-** ones. */
-static bool fit_table(uint64_t bytes) {
-#if LH_LUA == 504
-  return bytes % sizeof(raw_value) == 0 || bytes == sizeof(raw_slot);
-#else
-  const uint64_t slot = raw_array_bytes(2) - raw_array_bytes(1), first = raw_array_bytes(1);
-  for (uint64_t n = 0; raw_slots_bytes(n) <= bytes; n = n == 0 ? 1 : 2 * n) {
-    uint64_t rest = bytes - raw_slots_bytes(n);
-    if (rest == 0 || (rest >= first && (rest - first) % slot == 0)) return true;
-  }
-  return false;
-#endif
-}
-
 /* In a core, bytes without an object are mostly a growing table's old vector, with entries that no
 ** other vector has yet; or, if a function is incomplete, a parser's. */
 static bool is_in_doubt(const state_writer *s) {
   uint64_t bytes = s->shot.walk.object_bytes + s->shot.string_table_bytes;
   if (lh_is_in_doubt(s->mirrored)) return true;
   if (s->mirrored->is_quiet || adds_up(s)) return false;
-  return !s->consistency.is_loading || fit_table(s->shot.gc_bytes - bytes);
+  return !s->consistency.is_loading || lh_fit_table(s->shot.gc_bytes - bytes);
 }
 
 /* ==== The section on the capture ==================================================== */

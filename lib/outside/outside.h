@@ -15,9 +15,9 @@
 **     take.c                              the order of the parts (lh_take_outside)
 **
 ** Lua's own structures differ between 5.4 and 5.5. What knows them is in lib/mirrored, and compiled
-** once for each of the two, as is the walk (lib/take). The rest, here, asks the table of the state's
-** release (structure.h), and so heapattach reads both, in one process too, whatever Lua it was built
-** with:
+** once for each of the two, as is the walk (lib/take). The rest, here, asks the table of the
+** state's release (structure.h). So heapattach reads both, in one process too, whatever Lua it was
+** built with:
 **
 **     structure.c, peek.c                 is there a state at an address, and what does it run
 **     consistency.c, running.c, marks.c   consistency, the running thread and the marks of a heap

@@ -1,7 +1,7 @@
--- lua55_spec.lua - Lua 5.5 from outside where no Lua 5.5 is: cores of a small program (lua55/host.c)
--- of 5.5.0 and of 5.5.1 as it was in May 2026, which lays user values out differently.
+-- lua55_spec.lua - Lua 5.5 from outside where none is installed: cores of a small program
+-- (lua55/host.c) of 5.5.0, and of 5.5.1 as it was in May 2026, which aligns user values.
 --
--- The file of the program is nowhere, so its release is not known, and its constants cannot be read.
+-- The file of the program is nowhere. So its release is unknown, and its constants are zero.
 
 local support = require "tests.common.support"
 local reader = require "heap.reader"
@@ -16,7 +16,8 @@ for _, release in ipairs {"5.5.0", "5.5.1"} do
       support.run("gzip -dc " .. packed .. " >core", {cwd = dir})
       local out, err, code = support.run("heapattach -o a core", {cwd = dir})
       assert.equal(0, code, out .. err)
-      assert.matches("^a: %d+ objects, [%d.]+ KB and 39.1 KB of external strings of core %(./host, Lua 5.5%); ended by SIGABRT\n", out)
+      assert.matches("^a: %d+ objects, [%d.]+ KB and 39.1 KB of external strings of core " ..
+                     "%(./host, Lua 5.5%); ended by SIGABRT\n", out)
       snapshot = assert(reader.open(dir .. "/a"))
     end)
 

@@ -93,7 +93,8 @@ static void shoot_amid_rehash(unsigned missing, bool is_core, rehash *r) {
   lua_close(L);
 }
 
-/* 768 bytes (in 5.5 776) are the old vector: so it is in doubt, and so is the file, at each stage. */
+/* 768 bytes (in 5.5 776) are the old vector: so it is in doubt,
+** and so is the file, at each stage. */
 static void test_core_amid_rehash(void **unused) {
   (void)unused;
   static const unsigned stages[] = {0, 1, 16, 31, 32};
