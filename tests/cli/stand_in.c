@@ -246,8 +246,8 @@ static int take_stand_in(lh_target *t, lh_outside_request *r, lh_error *error) {
   FILE *in = fopen(file, "r");
   if (in == NULL || lh_open(&snapshot, file, error) != LH_OK) abort();
   const lh_info *info = lh_snapshot_info(snapshot);
-  r->taken = (lh_taken){.objects = info->objects,
-                        .bytes = info->object_bytes + info->string_table_bytes};
+  r->taken =
+      (lh_taken){.objects = info->objects, .bytes = info->object_bytes + info->string_table_bytes};
   for (lh_id id = 1; id <= info->objects; id++) {
     lh_object object;
     lh_object_at(snapshot, id, &object);
