@@ -39,7 +39,7 @@ static const char *types_name(const lh_report *report, uint8_t type) {
       [LH_TYPE_USERDATA] = "userdata", [LH_TYPE_THREAD] = "threads"};
   if (type < LH_TYPE_COUNT) return names[type];
   const char *release = lh_profile_about(lh_usage_profile(lh_usage_of(report)))->release;
-  bool has_texts = release && strncmp(release, "5.5", 3) == 0;
+  bool has_texts = release && release[0] == '5' && release[1] == '.' && release[2] >= '5';
   return has_texts ? "texts, slots, stacks and code" : "slots, stacks and code";
 }
 
