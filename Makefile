@@ -192,7 +192,7 @@ $(1)/tests/%.o: tests/%.c | needs
 	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) $(2) $(if $(filter %/asan,$(1)),-O0,-O1) $$(CPPFLAGS) \
 	  -Ilib -Icli -Ilua -Itests/common \
-	  -include any_lua.h $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
+	  $$(LUA_CFLAGS) $$(LIB_CFLAGS) $$(if $$(filter tests/heapview/%,$$<),$$(CLI_CFLAGS)) -MMD -MP \
 	  -c -o $$@ $$<
 
 $(1)/libluaheap.a: $(call objects,$(1),$(LIB_SOURCES))

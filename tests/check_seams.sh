@@ -284,7 +284,7 @@ lib/outside/stop.c|#include "graph/graph.h"|data flows one way through lib's fol
 lib/take/take.c|#include "outside/outside.h"|data flows one way through lib's folders
 lib/outside/write_child.c|#include "rooms/report.h"|a snapshot from outside asks for no analysis
 lib/outside/write_child.c|#include "take/walk.h"|what looks from outside knows no structures of Lua
-lib/outside/states.c|#include "mirrored/mirrored.h"|what looks from outside knows no structures of Lua
+lib/outside/core.c|#include "mirrored/mirrored.h"|what looks from outside knows no structures of Lua
 lib/mirrored/marks.c|#include "compare/matched.h"|data flows one way through lib's folders
 cli/heaptop.c|#include "rooms/outside.h"|only heapattach looks from outside
 lib/take/walk.c|#include <sys/ptrace.h>|only what looks from outside sees ptrace and ELF

@@ -4,8 +4,8 @@
 #     tests/release.sh LUA_DIR
 #
 # LUA_DIR has the sources of a release (lua.h and the like in it, or in its src/), as in a checkout
-# of its tag or an unpacked archive. Built from them, in build/release-5.M.N/lua_itself, are an interpreter
-# and a shared library, with which the C tests and the specs are run. Where LUA_DIR has Lua's own
+# of its tag or an unpacked archive. Built from them, in build/release-5.M.N/lua_itself, are an
+# interpreter and a shared library, with which the C tests and the specs are run. Where LUA_DIR has Lua's own
 # test suite (testes/), each file of that is run with a hook that takes snapshots
 # (tests/common/lua_hooked.c), incremental and generational, and tracked in three ways: the last
 # line that it prints must be the same as without. The hook ends where a file sets its own.
@@ -27,7 +27,7 @@ sources=$dir
 [ -f "$sources/lua.h" ] || fail "no lua.h in $dir or $dir/src"
 # The number behind a name that 5.4 and 5.5 define: LUA_VERSION_MINOR "4", LUA_VERSION_MINOR_N 5.
 number() { # name
-  sed -n "s/^#define $1\(_N\)\{0,1\}[[:space:]]*\"\{0,1\}\([0-9][0-9]*\)\"\{0,1\}$/\2/p" "$sources/lua.h"
+  sed -n "s/^#define $1\(_N\)\{0,1\}[[:space:]]*\"*\([0-9][0-9]*\)\"*$/\2/p" "$sources/lua.h"
 }
 minor=$(number LUA_VERSION_MINOR)
 release=$(number LUA_VERSION_RELEASE)
@@ -43,8 +43,9 @@ build_lua() {
   lib=/usr/lib/$triplet/lua/5.$minor
   compile="${CC:-gcc} -std=gnu99 -O2 -g -fPIC -DLUA_COMPAT_5_3 -DLUA_COMPAT_MATHLIB"
   compile="$compile -DLUA_USE_LINUX -I$sources"
-  set -- "-DLUA_PATH_DEFAULT=\"${MODULES-}/share/?.lua;${MODULES-}/share/?/init.lua;$share/?.lua;$share/?/init.lua;./?.lua\"" \
-    "-DLUA_CPATH_DEFAULT=\"${MODULES-}/lib/?.so;$lib/?.so;./?.so\""
+  lua="${MODULES-}/share/?.lua;${MODULES-}/share/?/init.lua;$share/?.lua;$share/?/init.lua;./?.lua"
+  c="${MODULES-}/lib/?.so;$lib/?.so;./?.so"
+  set -- "-DLUA_PATH_DEFAULT=\"$lua\"" "-DLUA_CPATH_DEFAULT=\"$c\""
   mkdir -p "$own"
   [ -n "$(find "$own/lua" -newer "$sources/lua.h" 2>/dev/null)" ] && return
   for file in "$sources"/l*.c; do

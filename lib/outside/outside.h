@@ -167,7 +167,8 @@ void lh_process_close(lh_target *target);
 /* Opens /proc/PID/`name`. -1: failed, see errno. */
 int lh_process_file(int64_t process_id, const char *name, int flags);
 
-/* Field i of /proc/PID/task/PID/stat behind the program's name; 1 is the state. "": no such process. */
+/* Field i of /proc/PID/task/PID/stat behind the program's name; 1 is the state. "": no such
+** process. */
 typedef struct lh_process_field {
   char text[32];
 } lh_process_field;
@@ -253,8 +254,8 @@ typedef struct lh_carried_mark {
   uint64_t possibly_newer[2]; /* for each of the two lists, see lh_possibly_newer */
 } lh_carried_mark;
 
-/* match_marks.c: the marks of `after`, its own last, with places among the objects of `now`, a snapshot
-** of the same state with only its own mark. */
+/* match_marks.c: the marks of `after`, its own last, with places among the objects of `now`, a
+** snapshot of the same state with only its own mark. */
 int lh_match_marks(const lh_snapshot *after, const lh_snapshot *now, lh_carried_mark **marks,
                    size_t *n, lh_error *error);
 

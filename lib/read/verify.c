@@ -180,13 +180,17 @@ static uint64_t bytes_needed(const lh_sizes *sizes, const lh_object *o, const li
   }
 }
 
-/* The code of a prototype that was loaded in mode "B" is not Lua's memory. */
+/* The code of a prototype that was loaded in mode "B" is not Lua's memory. A string may free a
+** library in place of its text. */
 static bool has_size(const lh_sizes *sizes, const lh_object *o, uint64_t needed) {
   bool is_string =
       o->type == LH_TYPE_STRING && !o->as.string.is_fixed && o->as.string.external_bytes == 0;
   bool has_more = is_string || (o->type == LH_TYPE_USERDATA && o->as.userdata.user_values > 0);
   bool lacks_code = o->type == LH_TYPE_PROTO && sizes->fixed_string > 0;
-  return o->shallow_bytes == needed || (has_more && o->shallow_bytes == needed + sizes->more) ||
+  bool frees_other =
+      o->type == LH_TYPE_STRING && o->as.string.is_fixed && o->shallow_bytes == sizes->free_string;
+  return o->shallow_bytes == needed || frees_other ||
+         (has_more && o->shallow_bytes == needed + sizes->more) ||
          (lacks_code && o->shallow_bytes + 4 * o->as.proto.instructions == needed);
 }
 

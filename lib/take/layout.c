@@ -1,11 +1,12 @@
 /*
 ** layout.c - finds out which release of Lua a state belongs to.
 **
-** The thread and the global state of 5.4 come in four layouts, those of 5.5 in one. The probe takes the one in which
-** every field agrees with the public API. It first compares the address of the global state with
-** that of the main thread, and follows no pointer. Both are in one block of about 1,620 bytes. All
-** further reads stay inside this block until its pointers have been compared too. In 5.5 the main
-** thread is the last in the block, so the build's choices (measure.c) are between the two.
+** The thread and the global state of 5.4 come in four layouts, those of 5.5 in one. The probe takes
+** the one in which every field agrees with the public API. It first compares the address of the
+** global state with that of the main thread, and follows no pointer. Both are in one block of about
+** 1,620 bytes. All further reads stay inside this block until its pointers have been compared too.
+** In 5.5 the main thread is the last in the block, so the build's choices (measure.c) are between
+** the two.
 */
 #include "raw.h"
 
@@ -13,12 +14,12 @@
 /* clang-format off */
 const lh_layout lh_layouts[] = {
 #if LH_LUA == 504
-    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, 40, false, false},
-    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, 40, false, false},
-    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, 40, false, false},
-    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, 4, 40, true,  true},
+    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, 40, 0, 0},
+    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, 40, 0, 0},
+    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, 40, 0, 0},
+    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, 4, 40, 1, 1},
 #else
-    {"5.5.0 or 5.5.1", 40, 48, 56, 96, 0, 264, 272, 472, 216, 1624, -1416, 192, 1 << 20, 40, false, false},
+    {"5.5.0 or 5.5.1", 40, 48, 56, 96, 0, 264, 272, 472, 216, 1624, -1416, 192, 1 << 20, 40, 0, 0},
 #endif
     {.releases = NULL}};
 /* clang-format on */

@@ -2,9 +2,10 @@
 ** raw.h - the memory layout of PUC Lua's objects, in our own words.
 **
 ** The object structures are the same in all releases of LH_LUA (layout.h) on LP64 platforms; enough
-** offsets are asserted that no field can be elsewhere. What differs between 5.4 and 5.5 differs here
-** and in raw_code.h alone, and others read it through the functions below. The thread (lua_State) and the global
-** state differ by release, and are read through a table of offsets, which lh_layout_probe chooses.
+** offsets are asserted that no field can be elsewhere. What differs between 5.4 and 5.5 differs
+** here and in raw_code.h alone, and others read it through the functions below. The thread
+** (lua_State) and the global state differ by release, and are read through a table of offsets,
+** which lh_layout_probe chooses.
 ** Everything is read in place. luaheap writes only the collector's debt and total (mark.c,
 ** allocate.c), slots on top of a stack (values.c), a bit of a call (stacks.h), the rest of a hook's
 ** count (watch_hook.c) and who frees a text (watch_alloc.c).
@@ -77,8 +78,8 @@ typedef struct raw_string {
 #endif
 } raw_string;
 
-/* In 5.5, where the text of a long string is: behind the string itself, in memory that nobody frees,
-** or in a block that the string frees. */
+/* In 5.5, where the text of a long string is: behind the string itself, in memory that nobody
+** frees, or in a block that the string frees. */
 typedef enum raw_string_kind {
   RAW_STRING_REGULAR = -1,
   RAW_STRING_FIXED = -2,
@@ -394,11 +395,14 @@ static inline uint64_t raw_string_bytes(const raw_string *s) {
   return with_text;
 }
 
-/* The bytes of a text that the object frees and the collector does not count. */
+/* The bytes of a text that the object frees and the collector does not count. For each library that
+** `require` loaded there is a string with this text, which frees the library instead. */
 static inline uint64_t raw_external_bytes(const raw_object *o) {
+  static const char library[] = "01234567890";
   const raw_string *s = (const raw_string *)o;
-  bool is_external = o->type == RAW_LONG_STRING && raw_kind_of_string(s) == RAW_STRING_EXTERNAL;
-  return is_external ? s->long_length + 1 : 0;
+  if (o->type != RAW_LONG_STRING || raw_kind_of_string(s) != RAW_STRING_EXTERNAL) return 0;
+  uint64_t bytes = s->long_length + 1;
+  return bytes == sizeof library && memcmp(raw_text(s), library, sizeof library) == 0 ? 0 : bytes;
 }
 
 /* Slots of the hash part; 0: they are the dummy that all such tables share. */
@@ -410,7 +414,7 @@ static inline uint64_t raw_hash_slots(const raw_table *t) {
 #endif
 }
 
-/* The bytes of its block, and what is in front of the slots: from 8 slots on 5.5 keeps a pointer. */
+/* The bytes of its block, and of what is in front of the slots: in 5.5 a pointer from 8 slots. */
 static inline uint64_t raw_slots_head(uint64_t n_slots) {
   return LH_LUA == 505 && n_slots >= 8 ? sizeof(void *) : 0;
 }

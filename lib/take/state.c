@@ -202,7 +202,7 @@ static bool known_objects_read_back(const lh_layout *layout, const raw_value *sl
          c->n_upvalues == 1 && c->upvalues[0].as.object == table;
 }
 
-/* Where the one user value of the userdata in slot 2 is, from where Lua says that its content is. */
+/* Where the one user value of the userdata in slot 2 is: Lua tells where its content is. */
 static uint16_t user_values_of(lua_State *L, const raw_object *userdata) {
   ptrdiff_t at = (const char *)lua_touserdata(L, 2) - (const char *)userdata;
   bool is_aligned = LH_LUA == 505 && at == 64;

@@ -96,11 +96,11 @@ static void walk_string(lh_walk *walk, const raw_string *s) {
   uint64_t kept = whole ? length : walk->string_bytes;
   raw_string_kind kind = raw_kind_of_string(s);
   unsigned head = whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED;
-  if (kind == RAW_STRING_EXTERNAL) head |= LH_FLAG_EXTERNAL;
-  if (kind == RAW_STRING_FIXED) head |= LH_FLAG_FIXED;
+  uint64_t external_bytes = raw_external_bytes((const raw_object *)s);
+  if (kind != RAW_STRING_REGULAR) head |= external_bytes > 0 ? LH_FLAG_EXTERNAL : LH_FLAG_FIXED;
   if (!lh_walk_begin(walk, (const raw_object *)s, head)) return;
   if (LH_LUA == 505) lh_out_uvarint(walk->out, length);
-  walk->external_bytes += raw_external_bytes((const raw_object *)s);
+  walk->external_bytes += external_bytes;
   if (!whole) {
     uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
     lh_store64(p, lh_hash(raw_text(s), length, walk->hash_seed));

@@ -116,8 +116,8 @@ static inline void lh_profile_put(lh_profile_out *out, lh_event e) {
 
 /* ==== profile.c =================================================================== */
 
-/* Called now and then, in the thread that allocates: notes its mask, answers a watcher, and rewrites
-** an aggregate that is due. */
+/* Called now and then, in the thread that allocates: notes its mask, answers a watcher, and
+** rewrites an aggregate that is due. */
 void lh_profile_look(lh_profile_out *out, uint64_t now_ns);
 
 /* For a watcher. NULL: the system has no files of this kind. */

@@ -24,8 +24,8 @@
 
 /* os.exit() ends the process without closing the state: a function of atexit completes the profiles
 ** of this list. But a signal handler that calls exit() may have interrupted malloc, or a change of
-** ours: then a profile stays as it was last written. (The library keeps one other thing for the whole process, in
-** lib/take/watch_signal.c.)
+** ours: then a profile stays as it was last written. (The library keeps one other thing for the
+** whole process, in lib/take/watch_signal.c.)
 **
 ** A fork may happen while another thread of the process has the lock. Nobody would release it in
 ** the child, so the child makes a new lock. The list is whole at any instant, since one store

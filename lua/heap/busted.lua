@@ -13,7 +13,8 @@
 -- do.
 
 if _VERSION < "Lua 5.4" then
-  error("heap.busted needs Lua 5.4 or 5.5, and this is " .. _VERSION .. ": run `busted --lua=lua5.4`", 0)
+  error("heap.busted needs Lua 5.4 or 5.5, and this is " .. _VERSION ..
+        ": run `busted --lua=lua5.4`", 0)
 end
 
 ---@class luassert

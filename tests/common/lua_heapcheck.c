@@ -9,7 +9,7 @@
 **     finalized()          for finalizers to call: counts them, for silent to compare
 **     bytes(f, ...)        calls f; what collectgarbage("count") * 1024 is right behind it
 **                          (inside of finalizers, too), and the results of f
-**     collector()          gcstate, gckind, the debt as 5.4 counts it, whether finalizers are pending
+**     collector()          gcstate, gckind, the debt as in 5.4, whether finalizers are pending
 **     emergency()          a full collection that runs no finalizer, as if memory ran out
 **     addresses(path)      writes list, address, type byte and marked byte of every object
 **     userdata(n, uv)      a full userdata of n bytes and uv user values
@@ -51,9 +51,9 @@ enum {
   OBJECT_MARKED = 9
 };
 
-/* Sizes and offsets that differ, by the last digit of the release; the last row stands for all later
-** ones. The main thread and the global state are in one block: in 5.4 the thread is in front, in 5.5
-** behind. */
+/* Sizes and offsets that differ, by the last digit of the release; the last row stands for all
+** later ones. The main thread and the global state are in one block: in 5.4 the thread is in front,
+** in 5.5 behind. */
 static const struct release {
   size_t thread_bytes, block_bytes, main_at, global_at, stack_last, stack, base_call, user_values;
 } releases[] = {

@@ -58,8 +58,8 @@ describe("a master and its workers", function()
   end)
 
   it("are named where they are left out", function()
-    local said = "heapattach: left out: 3 processes that it has started and that run Lua 5.4 or 5.5, " ..
-                   "too: " .. table.concat(ids, ", ") .. "\n    heapattach "
+    local said = "heapattach: left out: 3 processes that it has started and that run Lua 5.4 " ..
+                   "or 5.5, too: " .. table.concat(ids, ", ") .. "\n    heapattach "
     local _, err, code = heapattach({"-o", "a", host.process_id}, dir)
     assert.equal(0, code)
     assert.equal(1, (err:find(said .. "--workers -o a ", 1, true)))
