@@ -5,8 +5,8 @@
 #
 # LUA_DIR has the sources of a release (lua.h and the like in it, or in its src/), as in a checkout
 # of its tag or an unpacked archive. Built from them, in build/release-5.M.N/lua_itself, are an
-# interpreter and a shared library, with which the C tests and the specs are run. Where LUA_DIR has Lua's own
-# test suite (testes/), each file of that is run with a hook that takes snapshots
+# interpreter and a shared library, with which the C tests and the specs are run. Where LUA_DIR has
+# Lua's own test suite (testes/), each file of that is run with a hook that takes snapshots
 # (tests/common/lua_hooked.c), incremental and generational, and tracked in three ways: the last
 # line that it prints must be the same as without. The hook ends where a file sets its own.
 #

@@ -313,8 +313,8 @@ static void print_finding(lh_printer *t, lh_report *report, const finding *row) 
       t, LH_BOLD, "%s of %s are %s%s made %s %s%s%s",
       lh_share_text(site->ordered_bytes, row->whole_bytes).text, lives ? "what lives" : "all bytes",
       soon ? "soon garbage: " : "", types_name(t->report, site->type),
-      site->site->c_function ? "by" : "at",
-      lh_kept(report, lh_site_text(site->site)), soon ? ", " : ": ",
+      site->site->c_function ? "by" : "at", lh_kept(report, lh_site_text(site->site)),
+      soon ? ", " : ": ",
       soon ? age_words(t, report->answer, site)
            : lh_words(report, "%s in %s",
                       lh_format_size(t, lives ? site->live_bytes : site->allocated_bytes).text,

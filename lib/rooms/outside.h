@@ -98,9 +98,9 @@ typedef struct lh_found_state {
 } lh_found_state;
 
 /* Finds all states of Lua 5.4 and 5.5, by ascending address, without stopping the target. LH_EHOST:
-** none; the message names another Lua that is there, or says that there is no Lua. LH_EIO also after a
-** minute plus ten seconds for each GB, since a target may forge states. *states is the target's,
-** until the next search. Cost: 0.2 to 0.4 s for each GB of writable memory. */
+** none; the message names another Lua that is there, or says that there is no Lua. LH_EIO also
+** after a minute plus ten seconds for each GB, since a target may forge states. *states is the
+** target's, until the next search. Cost: 0.2 to 0.4 s for each GB of writable memory. */
 int lh_find_states(lh_target *target, const lh_found_state **states, size_t *n, lh_error *error);
 
 /* Makes lh_find_states call `show` after each 64 MiB. */

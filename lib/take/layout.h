@@ -16,12 +16,11 @@
 #if LH_LUA == 504
 #define LH_LUA_NAME "5.4"
 #define LH_LUA_RELEASES "5.4.0 to 5.4.8"
-#elif LH_LUA == 505
+#else
 #define LH_LUA_NAME "5.5"
 #define LH_LUA_RELEASES "5.5.0 or 5.5.1"
-#else
-#error "luaheap knows Lua 5.4 and 5.5"
 #endif
+_Static_assert(LH_LUA == 504 || LH_LUA == 505, "luaheap knows Lua 5.4 and 5.5");
 
 /* Fields that differ by release: offsets in bytes, from the thread and from the global state. */
 typedef struct lh_layout {
