@@ -83,7 +83,8 @@ void lh_thread_set_free(lh_thread_set *set) {
 
 bool lh_thread_set_add(lh_thread_set *set, lua_State *thread) {
   lh_thread_slots *slots = current_slots(set);
-  if (4 * (slots->n_used + 1) > 3 * (slots->mask + 1) && !enlarge(set)) return false;
+  bool is_full = slots && 4 * (slots->n_used + 1) > 3 * (slots->mask + 1);
+  if (!slots || (is_full && !enlarge(set))) return false;
   insert(current_slots(set), thread);
   if ((uintptr_t)thread < set->lowest) set->lowest = (uintptr_t)thread;
   if ((uintptr_t)thread > set->highest) set->highest = (uintptr_t)thread;
@@ -96,6 +97,11 @@ bool lh_thread_set_add_all(lh_thread_set *set, const char *global) {
   for (; o && has_room; o = o->next)
     if (o->type == RAW_THREAD) has_room = lh_thread_set_add(set, (lua_State *)(uintptr_t)o);
   return has_room;
+}
+
+bool lh_thread_set_renew(lh_thread_set *set, const char *global) {
+  lh_thread_set_free(set);
+  return lh_thread_set_init(set) && lh_thread_set_add_all(set, global);
 }
 
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread) {

@@ -34,6 +34,8 @@ void lh_thread_set_free(lh_thread_set *set);
 bool lh_thread_set_add(lh_thread_set *set, lua_State *thread);
 /* Adds all threads of a state. False: no memory for some. */
 bool lh_thread_set_add_all(lh_thread_set *set, const char *global);
+/* Fills a set anew that may have threads which are freed. O(objects). False: no memory for some. */
+bool lh_thread_set_renew(lh_thread_set *set, const char *global);
 
 bool lh_thread_set_remove(lh_thread_set *set, const void *thread); /* was it in? */
 

@@ -184,9 +184,11 @@ static bool runs_lua_code(const void *thread) {
 }
 
 void lh_watch_exit(lh_watcher *w) {
-  const void *running = lh_threads_running(w);
+  const void *running = NULL;
   if (w->busy) return;
-  if (runs_lua_code(running) || lh_is_in_handler(&w->usual_mask)) {
+  bool in_handler = lh_is_in_handler(&w->usual_mask);
+  if (!in_handler) running = lh_threads_running(w);
+  if (in_handler || runs_lua_code(running)) {
     lh_watch_report_handler(w);
     return;
   }

@@ -86,7 +86,8 @@ typedef struct lh_watcher {
   lh_thread_set threads;
 
   size_t n_armed;
-  bool plain_armed; /* threads that had no hook are armed too */
+  bool plain_armed;  /* threads that had no hook are armed too */
+  bool others_armed; /* not only the main thread */
   lh_armed armed[LH_MOST_ARMED];
   size_t patience;   /* growths until all threads are armed again, if no hook fires */
   lua_State *newest; /* the thread that was made last; NULL: it died */
@@ -142,8 +143,12 @@ void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
 void lh_hand_over_texts(const char *global, void *of, lua_Alloc alloc, void *data);
 void lh_watch_begin(lh_watcher *watcher);
 
+/* Forgets threads that died while the host's function stood in the place of ours, or in front of
+** it: then O(objects), else O(1). Not in a signal handler. */
+void lh_threads_renew(lh_watcher *watcher);
+
 /* The running thread, as far as this is visible from outside; NULL: unknown. */
-const void *lh_threads_running(const lh_watcher *watcher);
+const void *lh_threads_running(lh_watcher *watcher);
 
 /* A coarse clock: exact to some milliseconds, almost free. Async-signal-safe. */
 uint64_t lh_watch_now_ns(void);

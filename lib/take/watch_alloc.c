@@ -160,10 +160,23 @@ static void threads_died(lh_watcher *w, const void *block) {
     if (w->armed[i].thread == thread) w->armed[i].thread = NULL;
 }
 
+void lh_threads_renew(lh_watcher *w) {
+  if (lh_watch_is_installed(w)) return;
+  (void)lh_thread_set_renew(&w->threads, w->global);
+  w->newest = NULL;
+  if (!lh_thread_set_has(&w->threads, w->own_thread)) w->own_thread = NULL;
+  for (size_t i = 0; i < w->n_armed; i++) {
+    lua_State *thread = w->armed[i].thread;
+    bool lives = thread == w->main_thread || lh_thread_set_has(&w->threads, thread);
+    if (!lives) w->armed[i].thread = NULL;
+  }
+}
+
 /* Each resumed thread has a protected call; the last lies deepest on the C stack, which grows down.
 ** Only the main thread may run without one. */
-const void *lh_threads_running(const lh_watcher *w) {
+const void *lh_threads_running(lh_watcher *w) {
   const lh_layout *layout = &w->layout;
+  lh_threads_renew(w);
   const void *running = NULL;
   uintptr_t deepest = UINTPTR_MAX;
   size_t slot = 0;

@@ -163,6 +163,7 @@ void lh_arm(lh_watcher *w) {
   arm_thread(w, w->main_thread);
   size_t slot = 0;
   bool is_exact = lh_watch_is_installed(w); /* else we may have missed that a thread died */
+  w->others_armed |= is_exact;
   lua_State *t = is_exact ? lh_thread_set_next(&w->threads, &slot) : NULL;
   for (; t; t = lh_thread_set_next(&w->threads, &slot)) arm_thread(w, t);
   if (atomic_load(&w->wanted)) {
@@ -185,7 +186,7 @@ void lh_arm_again(lh_watcher *w) {
   if (!may_arm(w)) return;
   w->busy = 1;
   arm_thread(w, w->main_thread);
-  if (w->newest) arm_thread(w, w->newest);
+  if (w->newest && lh_watch_is_installed(w)) arm_thread(w, w->newest);
   w->busy = busy;
 }
 
@@ -202,19 +203,25 @@ static void restore(lh_watcher *w, lh_armed *armed) {
   if (is_counted) *left_of(w, armed->thread) = armed->left;
 }
 
-static void restore_plain(const lh_watcher *w) {
+static void restore_plain(lua_State *thread) {
+  if (lua_gethook(thread) == on_hook) lua_sethook(thread, NULL, 0, lua_gethookcount(thread));
+}
+
+static void restore_all_plain(const lh_watcher *w) {
   size_t slot = 0;
-  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;)
-    if (lua_gethook(t) == on_hook) lua_sethook(t, NULL, 0, lua_gethookcount(t));
+  restore_plain(w->main_thread);
+  if (!w->others_armed) return;
+  for (lua_State *t; (t = lh_thread_set_next(&w->threads, &slot)) != NULL;) restore_plain(t);
 }
 
 void lh_disarm(lh_watcher *w) {
   sig_atomic_t busy = w->busy;
   w->busy = 1;
+  if (w->others_armed) lh_threads_renew(w);
   for (size_t i = 0; i < w->n_armed; i++) restore(w, &w->armed[i]);
   w->n_armed = 0;
-  if (w->plain_armed) restore_plain(w);
-  w->plain_armed = false;
+  if (w->plain_armed) restore_all_plain(w);
+  w->plain_armed = w->others_armed = false;
   w->patience = 0;
   w->busy = busy;
 }

@@ -294,6 +294,8 @@ int lh_calls_start(lh_recorder *r, lh_calls **out, lh_error *error) {
 void lh_calls_stop(lh_calls *c) {
   size_t place = 0;
   lua_State *t;
+  if (!lh_recorder_is_in_front(c->r)) /* else we may have missed that a thread died */
+    (void)lh_thread_set_renew(&c->r->running->threads, c->r->global);
   while ((t = lh_thread_set_next(&c->r->running->threads, &place)) != NULL)
     if (lua_gethook(t) == on_call) lua_sethook(t, NULL, 0, 0);
 }

@@ -105,7 +105,7 @@ lh_recorder *lh_recorder_of(lua_State *L) {
   return h ? h->of : NULL;
 }
 
-static bool is_in_front(const lh_recorder *r) {
+bool lh_recorder_is_in_front(const lh_recorder *r) {
   void *data;
   return is_our_alloc(lh_get_host_alloc(r->main_thread, &data)) && data == r;
 }
@@ -220,7 +220,7 @@ static void leave_state(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
   bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->index.n == 0;
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
-  if (!is_in_front(r) || !is_empty) return;
+  if (!lh_recorder_is_in_front(r) || !is_empty) return;
   lh_handle *h = lh_find_handle(L, &registry_key);
   lh_set_host_alloc(L, r->alloc, r->alloc_data);
   lh_hand_over_texts(r->global, r, r->alloc, r->alloc_data);

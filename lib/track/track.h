@@ -13,6 +13,7 @@ typedef struct lh_recorder lh_recorder;
 
 /* O(1). NULL: none. A stopped recorder stays as long as it has blocks. */
 lh_recorder *lh_recorder_of(lua_State *L);
+bool lh_recorder_is_in_front(const lh_recorder *r); /* no function of the host is before ours */
 
 /* The stack that allocated a block, or resized it last; 0: before tracking began, or not sampled.
 ** `block` and `bytes` are those of the allocation function: without the arrays of a table, and with

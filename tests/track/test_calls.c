@@ -278,6 +278,29 @@ static void leaves_hooks_of_the_program(void **state) {
   lua_close(L);
 }
 
+/* In the place of ours. What reads a freed block finds no thread in it. */
+static void *spoil_freed(void *data, void *block, size_t old_bytes, size_t bytes) {
+  (void)data;
+  if (bytes > 0) return realloc(block, bytes);
+  if (block) memset(block, 0xEE, old_bytes);
+  free(block);
+  return NULL;
+}
+
+static void reads_no_thread_that_died_unseen(void **state) {
+  lua_State *L = new_sleeping_state();
+  lh_track_options options = {.time = true, .pool = LH_POOL_NEVER};
+  (void)state;
+  assert_int_equal(lh_track(L, &options, NULL), LH_OK);
+  luaL_checkstack(L, 100, NULL);
+  for (int i = 0; i < 100; i++) (void)lua_newthread(L);
+  lua_setallocf(L, spoil_freed, NULL);
+  lua_settop(L, 0);
+  (void)lua_gc(L, LUA_GCCOLLECT);
+  assert_int_equal(lh_untrack(L, NULL), LH_OK);
+  lua_close(L);
+}
+
 /* Coroutines that come and go leave nothing. */
 static void does_not_grow(void **state) {
   uint64_t peaks[2];
@@ -326,6 +349,7 @@ int main(void) {
       cmocka_unit_test(goes_on_after_errors),   cmocka_unit_test(counts_what_is_still_active),
       cmocka_unit_test(knows_constant_results), cmocka_unit_test(leaves_hooks_of_the_program),
       cmocka_unit_test(does_not_grow),          cmocka_unit_test(survives_without_memory),
+      cmocka_unit_test(reads_no_thread_that_died_unseen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
