@@ -344,11 +344,16 @@ static void survives_without_memory(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(counts_calls),           cmocka_unit_test(takes_times),
-      cmocka_unit_test(counts_recursion_once),  cmocka_unit_test(stops_clocks_of_the_suspended),
-      cmocka_unit_test(goes_on_after_errors),   cmocka_unit_test(counts_what_is_still_active),
-      cmocka_unit_test(knows_constant_results), cmocka_unit_test(leaves_hooks_of_the_program),
-      cmocka_unit_test(does_not_grow),          cmocka_unit_test(survives_without_memory),
+      cmocka_unit_test(counts_calls),
+      cmocka_unit_test(takes_times),
+      cmocka_unit_test(counts_recursion_once),
+      cmocka_unit_test(stops_clocks_of_the_suspended),
+      cmocka_unit_test(goes_on_after_errors),
+      cmocka_unit_test(counts_what_is_still_active),
+      cmocka_unit_test(knows_constant_results),
+      cmocka_unit_test(leaves_hooks_of_the_program),
+      cmocka_unit_test(does_not_grow),
+      cmocka_unit_test(survives_without_memory),
       cmocka_unit_test(reads_no_thread_that_died_unseen),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
