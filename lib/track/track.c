@@ -159,6 +159,14 @@ static bool may_have_trailers(lua_State *L, const lh_track_options *options) {
   return !options->sample_bytes && (!is_watched || is_behind);
 }
 
+/* A watcher's block of the state, which no object has. False: no memory. */
+static bool add_reserve(lua_State *L, lh_recorder *r) {
+  const lh_watcher *w = lh_watchers_find(L);
+  const void *block = w ? w->state_reserve : NULL;
+  return !block || lh_blocks_find(r->blocks, block) ||
+         lh_blocks_add(r->blocks, block, (lh_life){0});
+}
+
 /* Chooses where the lives of blocks are kept (allocate.h). False: no memory. */
 static bool choose_allocation(lua_State *L, lh_recorder *r, const lh_track_options *options) {
   r->blocks = lh_blocks_new();
@@ -171,7 +179,7 @@ static bool choose_allocation(lua_State *L, lh_recorder *r, const lh_track_optio
   } else if (options->pool == LH_POOL_ALWAYS) {
     return false;
   } else if (may_have_trailers(L, options)) {
-    if (lh_blocks_add_all(r)) {
+    if (lh_blocks_add_all(r) && add_reserve(L, r)) {
       r->function = lh_allocate_with_trailer;
       return true;
     }

@@ -481,7 +481,7 @@ static void stands_in_a_chain(void **state) {
 
 static void stands_behind_a_watcher(void **state) {
   host h;
-  lh_watch_options options = {.at_bytes = (uint64_t)1 << 50};
+  lh_watch_options options = {.at_bytes = (uint64_t)1 << 50, .out_of_memory = true};
   (void)state;
   for (int i = 0; i < N_WAYS * 2; i++) {
     const way *w = &ways[i / 2];
