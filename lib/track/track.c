@@ -239,7 +239,7 @@ static void leave_state(lua_State *L, lh_recorder *r) {
 /* L is NULL if the state is already freed. The profile is completed later. */
 static void stop(lua_State *L, lh_recorder *r) {
   uint64_t now = lh_clock_bytes(r);
-  if (r->records && L && r->was_incremental) (void)lua_gc(L, LUA_GCINC, 0, 0, 0);
+  if (L && r->was_incremental) (void)lua_gc(L, LUA_GCINC, 0, 0, 0);
   if (r->calls && L) lh_calls_stop(r->calls);
   if (r->calls) lh_calls_complete(r->calls);
   r->records = r->was_incremental = false;
@@ -271,13 +271,10 @@ static uint64_t next_unit(uint64_t clock) {
   return (clock + unit - 1) / unit * unit;
 }
 
-static void begin_records(lua_State *L, lh_recorder *r, const lh_track_options *options) {
+static void begin_records(lh_recorder *r) {
   uint64_t now = next_unit(lh_clock_bytes(r));
   enum { ALWAYS_TOLD = 1 << RAW_THREAD | 1 << RAW_PROTO, ALL_TOLD = 0xFFFF };
-  r->exact_bytes = options->exact_bytes;
   r->exact_next = now + r->exact_bytes;
-  bool changes = r->exact_bytes && !r->layout.may_dangle; /* 5.4.0 follows freed objects */
-  r->was_incremental = changes && lua_gc(L, LUA_GCGEN, 0, 0) == LUA_GCINC;
   bool tells_all = r->profile || r->sample_bytes || r->exact_bytes;
   r->told = tells_all ? ALL_TOLD : ALWAYS_TOLD;
   r->left_bytes = r->sample_bytes ? lh_sample_distance(&r->random, r->sample_bytes) : -(int64_t)1;
@@ -312,6 +309,11 @@ static bool keep_report(lh_recorder *r, const lh_track_options *options) {
 static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, lh_error *error) {
   r->has_stacks = options->stacks;
   r->sample_bytes = options->sample_bytes;
+  r->exact_bytes = options->exact_bytes;
+  bool changes = r->exact_bytes && !r->layout.may_dangle; /* 5.4.0 follows freed objects */
+  /* A full collection: threads and functions are noted afterwards. */
+  r->was_incremental = changes && lua_gc(L, LUA_GCGEN, 0, 0) == LUA_GCINC;
+  if (r->records) return lh_fail(error, LH_EARGUMENT, "a finalizer has begun to track this state");
   r->running = lh_running_new(r, L);
   r->position = lh_position_new(r);
   if (!r->stacks) r->stacks = lh_stacks_new(r);
@@ -323,7 +325,7 @@ static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, 
   lh_stacks_begin(r->stacks);
   int rc = options->time ? lh_calls_start(r, &r->calls, error) : LH_OK;
   if (rc == LH_OK && (options->file || options->live)) rc = begin_profile(r, options, error);
-  if (rc == LH_OK) begin_records(L, r, options);
+  if (rc == LH_OK) begin_records(r);
   return rc;
 }
 
