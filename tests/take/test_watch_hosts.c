@@ -287,6 +287,45 @@ static void asks_for_no_memory_where_a_handler_exits(void **state) {
   (void)unlink("left.prof");
 }
 
+/* ==== Hosts that replace the allocation function ==================================== */
+
+/* In the place of ours. What reads a freed block finds no thread in it. */
+static void *spoil_freed(void *data, void *block, size_t old_bytes, size_t bytes) {
+  if (block && bytes == 0) memset(block, 0xEE, old_bytes);
+  return host_allocate(data, block, old_bytes, bytes);
+}
+
+static void free_threads_unseen(host *h) {
+  lua_pushnil(h->L);
+  lua_setglobal(h->L, "threads");
+  (void)lua_gc(h->L, LUA_GCCOLLECT);
+}
+
+static void reads_no_thread_that_died_unseen(void **state) {
+  (void)state;
+  static const char makes_threads[] =
+      "threads = {} for i = 1, 100 do threads[i] = coroutine.create(coroutine.yield)\n"
+      "  coroutine.resume(threads[i]) end";
+  for (int is_armed = 0; is_armed < 2; is_armed++) {
+    host h;
+    void *data;
+    host_begin(&h);
+    host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2, .at_exit = true});
+    host_run(&h, makes_threads);
+    if (is_armed) (void)raise(SIGUSR2);
+    lua_Alloc ours = lua_getallocf(h.L, &data);
+    lua_setallocf(h.L, spoil_freed, &h);
+    free_threads_unseen(&h);
+    host_run(&h, is_armed ? "assert(written() == 1)" : "ask() assert(written() == 1)");
+    host_run(&h, makes_threads);
+    free_threads_unseen(&h);
+    lh_watch_exit(lh_watchers_find(h.L));
+    assert_int_equal(h.written, 2);
+    lua_setallocf(h.L, ours, data);
+    host_end(&h);
+  }
+}
+
 /* ==== Hosts that sleep ============================================================== */
 
 static atomic_int n_late;
@@ -456,6 +495,7 @@ int main(void) {
       cmocka_unit_test(is_told_by_the_child),
       cmocka_unit_test(are_named_by_tag_and_id),
       cmocka_unit_test(writes_no_file_of_an_idle_state),
+      cmocka_unit_test(reads_no_thread_that_died_unseen),
       cmocka_unit_test(tells_that_it_waits),
   };
   return folder_run(tests);

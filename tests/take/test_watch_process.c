@@ -410,40 +410,6 @@ static void puts_the_allocation_function_back(void **state) {
   host_end(&h);
 }
 
-/* In the place of ours. What reads a freed block finds no thread in it. */
-static void *spoil_freed(void *data, void *block, size_t old_bytes, size_t bytes) {
-  if (block && bytes == 0) memset(block, 0xEE, old_bytes);
-  return host_allocate(data, block, old_bytes, bytes);
-}
-
-static void free_threads_unseen(host *h) {
-  lua_pushnil(h->L);
-  lua_setglobal(h->L, "threads");
-  (void)lua_gc(h->L, LUA_GCCOLLECT);
-}
-
-static void reads_no_thread_that_died_unseen(void **state) {
-  (void)state;
-  static const char makes_threads[] =
-      "threads = {} for i = 1, 100 do threads[i] = coroutine.create(coroutine.yield)\n"
-      "  coroutine.resume(threads[i]) end";
-  for (int is_armed = 0; is_armed < 2; is_armed++) {
-    host h;
-    host_begin(&h);
-    host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2, .at_exit = true});
-    host_run(&h, makes_threads);
-    if (is_armed) (void)raise(SIGUSR2);
-    lua_setallocf(h.L, spoil_freed, &h);
-    free_threads_unseen(&h);
-    host_run(&h, is_armed ? "assert(written() == 1)" : "ask() assert(written() == 1)");
-    host_run(&h, makes_threads);
-    free_threads_unseen(&h);
-    lh_watch_exit(lh_watchers_find(h.L));
-    assert_int_equal(h.written, 2);
-    host_end(&h);
-  }
-}
-
 static void takes_at_sizes(void **state) {
   (void)state;
   host h;
@@ -592,7 +558,6 @@ int main(void) {
       cmocka_unit_test(lives_behind_a_handler_of_the_program),
       cmocka_unit_test(refuses_what_makes_no_sense),
       cmocka_unit_test(puts_the_allocation_function_back),
-      cmocka_unit_test(reads_no_thread_that_died_unseen),
       cmocka_unit_test(takes_at_sizes),
       cmocka_unit_test(takes_by_time),
       cmocka_unit_test(takes_when_the_state_closes),

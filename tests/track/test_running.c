@@ -309,6 +309,25 @@ static void survives_without_memory(void **state) {
   close_watched(&w);
 }
 
+/* The exact mode begins with a full collection. */
+static void forgets_threads_that_its_start_frees(void **state) {
+  lua_State *L = luaL_newstate();
+  lh_track_options options = {.exact_bytes = 1 << 20, .pool = LH_POOL_NEVER};
+  size_t n = 0, slot = 0;
+  (void)state;
+  assert_int_equal(lh_attach(L, NULL), LH_OK);
+  (void)lua_gc(L, LUA_GCSTOP);
+  for (int i = 0; i < 100; i++) {
+    (void)lua_newthread(L);
+    lua_settop(L, 0);
+  }
+  assert_int_equal(lh_track(L, &options, NULL), LH_OK);
+  const lh_running *running = lh_recorder_of(L)->running;
+  while (lh_thread_set_next(&running->threads, &slot)) n++;
+  assert_in_range(n, 0, 10);
+  lua_close(L);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(knows_the_threads_that_live),
                                      cmocka_unit_test(knows_the_standard_library),
@@ -316,6 +335,7 @@ int main(void) {
                                      cmocka_unit_test(sees_that_another_state_asks),
                                      cmocka_unit_test(follows_who_resumes_whom),
                                      cmocka_unit_test(ends_where_threads_resume_in_a_circle),
+                                     cmocka_unit_test(forgets_threads_that_its_start_frees),
                                      cmocka_unit_test(survives_without_memory)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

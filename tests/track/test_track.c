@@ -23,7 +23,6 @@
 #include "rooms/all.h"
 #include "sites.h"
 #include "track/allocate.h"
-#include "track/running.h"
 #include "track/pool.h"
 
 /* ==== A strict host ================================================================= */
@@ -480,25 +479,6 @@ static void stands_in_a_chain(void **state) {
   }
 }
 
-/* The exact mode begins with a full collection. */
-static void forgets_threads_that_its_start_frees(void **state) {
-  host h;
-  lh_track_options options = {.exact_bytes = 1 << 20};
-  size_t n = 0, slot = 0;
-  (void)state;
-  begin_host(&h);
-  (void)lua_gc(h.L, LUA_GCSTOP);
-  for (int i = 0; i < 100; i++) {
-    (void)lua_newthread(h.L);
-    lua_settop(h.L, 0);
-  }
-  assert_int_equal(lh_track(h.L, &options, NULL), LH_OK);
-  const lh_running *running = lh_recorder_of(h.L)->running;
-  while (lh_thread_set_next(&running->threads, &slot)) n++;
-  assert_in_range(n, 0, 10);
-  end_host(&h);
-}
-
 static void stands_behind_a_watcher(void **state) {
   host h;
   lh_watch_options options = {.at_bytes = (uint64_t)1 << 50, .out_of_memory = true};
@@ -598,7 +578,6 @@ int main(void) {
                                      cmocka_unit_test(own_memory_fails),
                                      cmocka_unit_test(another_state_is_passed_on),
                                      cmocka_unit_test(stands_in_a_chain),
-                                     cmocka_unit_test(forgets_threads_that_its_start_frees),
                                      cmocka_unit_test(stands_behind_a_watcher),
                                      cmocka_unit_test(registry_is_emptied),
                                      cmocka_unit_test(child_goes_on),
