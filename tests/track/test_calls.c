@@ -290,14 +290,17 @@ static void *spoil_freed(void *data, void *block, size_t old_bytes, size_t bytes
 static void reads_no_thread_that_died_unseen(void **state) {
   lua_State *L = new_sleeping_state();
   lh_track_options options = {.time = true, .pool = LH_POOL_NEVER};
+  void *data;
   (void)state;
   assert_int_equal(lh_track(L, &options, NULL), LH_OK);
   luaL_checkstack(L, 100, NULL);
   for (int i = 0; i < 100; i++) (void)lua_newthread(L);
+  lua_Alloc ours = lua_getallocf(L, &data);
   lua_setallocf(L, spoil_freed, NULL);
   lua_settop(L, 0);
   (void)lua_gc(L, LUA_GCCOLLECT);
   assert_int_equal(lh_untrack(L, NULL), LH_OK);
+  lua_setallocf(L, ours, data);
   lua_close(L);
 }
 
