@@ -231,10 +231,13 @@ cli_table *cli_table_new(cli *c, const cli_column *columns, size_t n_columns);
 void cli_table_row(cli_table *table, const char *const *cells, lh_style style);
 void cli_table_below(cli_table *table, const char *line); /* under the last row */
 void cli_table_print(cli_table *table);
+void cli_table_free(cli_table *table); /* without printing */
+
+/* False: the terminal has no room for the kept rows with 24 columns for each broken cell. */
+bool cli_table_fits(const cli_table *table);
 
 /* True: stdout is a terminal with room for the most important columns only. */
 bool cli_is_narrow(const cli *c);
-void cli_table_free(cli_table *table); /* without printing */
 
 /* ==== JSON ========================================================================== */
 

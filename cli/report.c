@@ -108,10 +108,9 @@ static char *command_of(lh_printer *printer, const char *why, lh_next next, cons
   return cli_next_command(next, ((const terminal *)printer)->file, subject, other);
 }
 
-static size_t choose_columns(const cli *c, const lh_report *report, const lh_table *table,
+static size_t choose_columns(bool narrow, const lh_report *report, const lh_table *table,
                              const lh_column *shown[LH_MOST_HEADINGS],
                              cli_column columns[LH_MOST_HEADINGS]) {
-  bool narrow = cli_is_narrow(c);
   size_t n = 0;
   for (const lh_column *column = table->columns; column->kind != LH_COLUMN_END; column++) {
     const char *heading = lh_heading_of(report, column);
@@ -142,14 +141,10 @@ static void print_left_out(const cli *c, const lh_report *report, const lh_table
   if (any) printf("%s\n", cli_style_off(c));
 }
 
-static void print_table(lh_printer *printer, lh_report *report, const lh_table *table,
-                        const void *rows, size_t n) {
-  cli *c = ((terminal *)printer)->c;
-  const lh_column *shown[LH_MOST_HEADINGS];
-  cli_column columns[LH_MOST_HEADINGS];
+static void add_rows(cli_table *printed, lh_printer *printer, lh_report *report,
+                     const lh_table *table, const void *rows, size_t n,
+                     const lh_column *const *shown, size_t n_shown) {
   char *cells[LH_MOST_HEADINGS];
-  size_t n_shown = choose_columns(c, report, table, shown, columns);
-  cli_table *printed = cli_table_new(c, columns, n_shown);
   tree_lines tree = {0};
   if (table->depth) begin_tree(&tree, table, rows, n);
   for (size_t i = 0; i < n; i++) {
@@ -161,7 +156,7 @@ static void print_table(lh_printer *printer, lh_report *report, const lh_table *
       cells[k] = cli_must(lh_cell_text(printer, report, &cell));
     }
     char **last = &cells[n_shown - 1];
-    if (table->depth) *last = tree_line(c, &tree, i, *last);
+    if (table->depth) *last = tree_line(((terminal *)printer)->c, &tree, i, *last);
     cli_table_row(printed, (const char *const *)cells,
                   table->style ? table->style(report, row) : LH_PLAIN);
     const char *below = table->below != NULL ? table->below(report, row) : NULL;
@@ -169,8 +164,27 @@ static void print_table(lh_printer *printer, lh_report *report, const lh_table *
     for (size_t k = 0; k < n_shown; k++) free(cells[k]);
   }
   end_tree(&tree);
+}
+
+/* The narrow columns also where the terminal is wide, but not as wide as these rows. */
+static void print_table(lh_printer *printer, lh_report *report, const lh_table *table,
+                        const void *rows, size_t n) {
+  cli *c = ((terminal *)printer)->c;
+  const lh_column *shown[LH_MOST_HEADINGS];
+  cli_column columns[LH_MOST_HEADINGS];
+  bool narrow = cli_is_narrow(c);
+  size_t n_shown = choose_columns(narrow, report, table, shown, columns);
+  cli_table *printed = cli_table_new(c, columns, n_shown);
+  add_rows(printed, printer, report, table, rows, n, shown, n_shown);
+  if (!narrow && !cli_table_fits(printed)) {
+    cli_table_free(printed);
+    narrow = true;
+    n_shown = choose_columns(narrow, report, table, shown, columns);
+    printed = cli_table_new(c, columns, n_shown);
+    add_rows(printed, printer, report, table, rows, n, shown, n_shown);
+  }
   cli_table_print(printed);
-  if (cli_is_narrow(c)) print_left_out(c, report, table, columns, n_shown);
+  if (narrow) print_left_out(c, report, table, columns, n_shown);
 }
 
 void cli_report_text(cli *c, lh_report *report, const char *file) {

@@ -135,6 +135,18 @@ static size_t column_width(const cli_table *table, size_t column) {
   return width > 0 ? width : 1;
 }
 
+bool cli_table_fits(const cli_table *table) {
+  enum { READABLE_WIDTH = 24 };
+  size_t taken = (table->n_columns - 1) * GAP;
+  if (!table->c->stdout_terminal || table->begun) return true;
+  for (size_t i = 0; i < table->n_columns; i++) {
+    size_t width = column_width(table, i);
+    bool is_short = table->columns[i].kind != CLI_WRAP || width < READABLE_WIDTH;
+    taken += is_short ? width : READABLE_WIDTH;
+  }
+  return taken <= terminal_width();
+}
+
 /* The context of a byte: a place such as @/srv/app.lua:31, brackets, quotes in brackets. */
 typedef struct position {
   bool in_place, in_key, in_quotes;

@@ -193,6 +193,23 @@ describe("output", function()
     end
   end)
 
+  it("leaves out columns wherever a table has no room, also on a wide terminal", function()
+    local folder = select(2, support.lua [[
+      local heap = require "heap"
+      local function enter() for i = 1, 900 do rooms[#rooms + 1] = {text = i, words = {i}} end end
+      package.loaded.a_module_of_some_length = {enter = enter}
+      rooms = {}
+      for name in ("abcde"):gmatch "." do enter() heap.snapshot(name) end
+    ]])
+    for _, width in ipairs {90, 119, 120, 130, 145, 160} do
+      local out = support.on_terminal(("stty cols %d; heapdiff a b c d e"):format(width),
+                                      {cwd = folder, env = {NO_COLOR = "1"}})
+      if not out then return end
+      for _, line in ipairs(lines(out:match("\n\n.*"))) do assert.is_true(#line <= width, out) end
+      assert.match("  _G%.rooms%[%*%]", out)
+    end
+  end)
+
   it("fits a narrow terminal, with the names of files in one piece", function()
     local folder = select(2, support.lua [[
       local heap = require "heap"
