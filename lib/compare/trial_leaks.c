@@ -98,11 +98,15 @@ static uint64_t leak_key(const reporting *t, const lh_trial_row *row) {
   return (uint64_t)row->key[way] << 8 | (uint64_t)row->type;
 }
 
-/* Names two leaks of one object each by what their paths share, if that is not just a key. */
-static bool name_in_common(reporting *t, lh_leak *leak, uint32_t *held_at, uint32_t other) {
+/* Names a leak by what the places of its groups share: with * where numbers differ, or for a key of
+** single objects. *shared: there is such a place, and *held_at becomes it. */
+static bool name_in_common(reporting *t, lh_leak *leak, uint32_t *held_at, bool are_single,
+                           uint32_t other, bool *shared) {
   lh_place_tree *tree = lh_places_of(t->snapshot);
-  uint32_t both = tree ? lh_place_in_common(tree, *held_at, other) : LH_NO_NUMBER;
+  uint32_t both = tree ? lh_place_of_both(tree, *held_at, other) : LH_NO_NUMBER;
   lh_text text = {0};
+  if (both == LH_NO_PLACE && are_single) both = lh_place_in_common(tree, *held_at, other);
+  *shared = both < LH_NO_PLACE;
   if (both == LH_NO_PLACE || both == *held_at) return true;
   if (both == LH_NO_NUMBER) return false;
   lh_place_text(tree, *held_at = both, &text);
@@ -145,6 +149,25 @@ static const char *leak_path(lh_trial *trial, const lh_diff_group *group) {
   return kept_text(trial, &text);
 }
 
+/* By the biggest group, and by the place that the others share with it. */
+static bool name_leak(reporting *t, lh_leak *leak, leak_info *info, const lh_diff_group *group) {
+  bool is_first = info->objects == 0, is_more = group->objects > info->objects, shared = false;
+  bool are_single = group->objects == 1 && info->objects == 1;
+  if (!is_first &&
+      !name_in_common(t, leak, &info->held_at, are_single, group->held_at, &shared))
+    return false;
+  bool is_least = shared && strcmp(group->fingerprint, leak->fingerprint) < 0;
+  if (is_first || (shared ? is_least : is_more))
+    memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
+  if (!is_first && !is_more) return true;
+  leak->allocated = group->allocated;
+  info->objects = group->objects;
+  if (shared) return true;
+  leak->held_by = leak_path(t->trial, group);
+  info->held_at = group->held_at;
+  return leak->held_by != NULL;
+}
+
 /* `as`: the object whose leak counts the group. */
 static bool add_group(reporting *t, const lh_diff_group *group, lh_id as) {
   const lh_trial_row *row = trial_row_of(t, as);
@@ -163,15 +186,7 @@ static bool add_group(reporting *t, const lh_diff_group *group, lh_id as) {
   leak->new_objects += group->new_objects;
   leak->new_bytes += group->new_bytes;
   if (as != group->example) return true;
-  if (group->objects > info->objects) {
-    memcpy(leak->fingerprint, group->fingerprint, sizeof leak->fingerprint);
-    leak->allocated = group->allocated;
-    leak->held_by = leak_path(t->trial, group);
-    *info = (leak_info){group->objects, group->held_at};
-  } else if (group->objects == 1 && info->objects == 1) {
-    return name_in_common(t, leak, &info->held_at, group->held_at);
-  }
-  return leak->held_by != NULL;
+  return name_leak(t, leak, info, group);
 }
 
 /* First the groups that count alone. Any other is counted with such a leak; if there is none, it

@@ -120,6 +120,22 @@ every 100 runs leave 123 objects behind, seen in 8192 runs;
                    (told "local t = {} for i = 1, 2000 do t[i] = {} end keep(a, t)"))
   end)
 
+  it("names all places whose objects it counts as one leak", function()
+    local out = run [[
+      tenants = {}
+      for t = 1, 3 do
+        tenants["tenant" .. t] = {channels = {random = {cleanup = {}}, ops = {cleanup = {}}}}
+      end
+      local n = 0
+      print(heap.leaks(function()
+        n = n + 1
+        local cleanup = tenants["tenant" .. n % 3 + 1].channels.random.cleanup
+        cleanup[#cleanup + 1] = {}
+      end))
+    ]]
+    assert.matches("1 object +56 B +{} +_G.tenants.tenant%*.channels.random.cleanup%[%*%]", out)
+  end)
+
   it("says that few runs cannot tell a leak from a cache, and what to do", function()
     local function told(options, kept)
       return run(([[
