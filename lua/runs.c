@@ -185,10 +185,11 @@ static void push_leak(lua_State *L, hr_snapshot *of, const lh_leak *leak) {
   hr_set_string(L, "fingerprint", leak->fingerprint);
   if (leak->entries) {
     hr_set_boolean(L, "entries", true);
-    return;
+  } else {
+    hr_set_number(L, "objects_per_run", (double)leak->new_objects / runs);
+    hr_set_number(L, "bytes_per_run", (double)leak->new_bytes / runs);
   }
-  hr_set_number(L, "objects_per_run", (double)leak->new_objects / runs);
-  hr_set_number(L, "bytes_per_run", (double)leak->new_bytes / runs);
+  if (leak->unsteady) hr_set_boolean(L, "unsteady", true);
   if (where->stack == 0) return;
   const lh_sites *sites = lh_snapshot_sites(of->snapshot);
   hr_push_text(L, of, lh_allocated_text(sites, where->stack, where->callers));

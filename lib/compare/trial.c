@@ -167,7 +167,7 @@ static bool begin_step(lh_trial *trial, const lh_snapshot *snapshot) {
   trial->runs_at[0] = trial->step.runs[LAST];
   for (size_t i = 0; i < trial->n_rows; i++) {
     lh_trial_counts *counts = &trial->rows[i].counts, before = *counts;
-    *counts = (lh_trial_counts){0};
+    *counts = (lh_trial_counts){.earlier = before.before};
     for (uint8_t part = BEFORE; part <= LAST; part++) {
       counts->before += before.made[part];
       if (part < LAST) counts->old += before.made[part];
@@ -200,7 +200,8 @@ int lh_trial_add(lh_trial *trial, lh_snapshot *snapshot, const lh_trial_step *st
 /* Enough to judge, or one in each run; MANY_OBJECTS: more than a bounded collection has. */
 enum { LEAST_OBJECTS = 8, SOME_OBJECTS = 64, MANY_OBJECTS = 3000, MANY_FINALIZED = 128 };
 
-static const double HARDLY_ANY = 0.25, HALF = 0.5, NEARLY_ALL = 0.8, CHANCE = 2;
+static const double HARDLY_ANY = 0.25, HALF = 0.5, NEARLY_ALL = 0.8, CHANCE = 2, IN_DOUBT = 1.5,
+                    RATHER_SURE = 2.5;
 
 typedef struct judge {
   const lh_trial *trial;
@@ -287,6 +288,17 @@ static bool leaks(const lh_trial *trial, const lh_trial_counts *counts) {
 static bool is_more_than_bounded(const lh_trial_counts *counts) {
   return sum_of_parts(counts->made, EARLY, THIRD) >= MANY_OBJECTS ||
          counts->n_finalized >= MANY_FINALIZED;
+}
+
+/* False if fewer came than in the runs before, beyond chance, or if most went once: a cache that
+** fills up, an index that is emptied now and then. `sure`: standard deviations of the difference. */
+static bool is_steady(const lh_trial *trial, const lh_trial_counts *counts, double sure) {
+  double runs_before = (double)trial->gain_runs_before, gain = (double)gained(counts);
+  if (2 * counts->before < counts->earlier) return false;
+  if (runs_before == 0) return true;
+  double times = (double)lh_trial_runs(&trial->step) / runs_before;
+  double expected = times * (double)counts->gain_before, missing = expected - gain;
+  return missing <= 0 || missing * missing <= sure * sure * (times * expected + gain);
 }
 
 /* ==== Entries ======================================================================== */
@@ -404,7 +416,8 @@ static bool find_objects(judge *j, lh_trial_way way) {
     if (!leaks(trial, sum) || gained(counts) == 0) continue;
     if (!hardly_shrinks(counts) && sum->staying > (gained(sum) - lost(sum)) / 2) continue;
     found->way[i] = (uint8_t)way;
-    found->is_certain[i] = is_more_than_bounded(sum);
+    found->is_unsteady[i] = !is_steady(trial, sum, RATHER_SURE);
+    found->is_certain[i] = is_steady(trial, sum, IN_DOUBT) && is_more_than_bounded(sum);
   }
   return true;
 }
@@ -449,8 +462,10 @@ bool lh_trial_find(const lh_trial *trial, lh_trial_found *found) {
              .has_moved = lh_alloc_zeroed(trial->n_rows, sizeof *j.has_moved)};
   *found = (lh_trial_found){.way = lh_alloc(trial->n_rows, sizeof *found->way),
                             .is_certain = lh_alloc_zeroed(trial->n_rows, sizeof(bool)),
+                            .is_unsteady = lh_alloc_zeroed(trial->n_rows, sizeof(bool)),
                             .entries_grow = lh_alloc_zeroed(trial->n_rows, sizeof(bool))};
-  bool ok = found->way && found->is_certain && found->entries_grow && j.has_moved;
+  bool ok =
+      found->way && found->is_certain && found->is_unsteady && found->entries_grow && j.has_moved;
   for (size_t i = 0; ok && i < trial->n_rows; i++) found->way[i] = N_WAYS;
   ok = ok && find_moved(&j);
   for (lh_trial_way way = BY_ROW; ok && way < N_WAYS; way++) ok = find_objects(&j, way);
@@ -461,7 +476,7 @@ bool lh_trial_find(const lh_trial *trial, lh_trial_found *found) {
 }
 
 void lh_trial_found_free(lh_trial_found *found) {
-  LH_FREE_ALL(found->way, found->is_certain, found->entries_grow);
+  LH_FREE_ALL(found->way, found->is_certain, found->is_unsteady, found->entries_grow);
 }
 
 int lh_trial_next(const lh_trial *trial, lh_trial_verdict *verdict, lh_error *error) {

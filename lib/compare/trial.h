@@ -21,6 +21,7 @@ enum { N_ENTRIES = 4 }; /* snapshots whose entries are kept, the latest first */
 
 typedef struct lh_trial_counts {
   uint64_t before, old;          /* objects at the previous snapshot, and those old enough then */
+  uint64_t earlier;              /* objects at the snapshot before that */
   uint64_t gain_before;          /* objects that were new then (lh_trial_is_new) */
   uint64_t made[LH_TRIAL_PARTS]; /* objects now, by part of the runs */
   uint64_t tops[LH_TRIAL_PARTS]; /* those of them that were not made inside another object */
@@ -83,6 +84,7 @@ typedef struct lh_trial_found {
   lh_trial_verdict verdict;
   uint8_t *way;       /* by row: the way in which it leaks; N_WAYS: none */
   bool *is_certain;   /* by row: beyond any bound */
+  bool *is_unsteady;  /* by row: it leaks, but not at one rate */
   bool *entries_grow; /* by row: the tables at its path get more and more entries */
 } lh_trial_found;
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "name/allocated.h"
 #include "trial.h"
 
 /* The biggest group of a leak. */
@@ -153,8 +154,7 @@ static const char *leak_path(lh_trial *trial, const lh_diff_group *group) {
 static bool name_leak(reporting *t, lh_leak *leak, leak_info *info, const lh_diff_group *group) {
   bool is_first = info->objects == 0, is_more = group->objects > info->objects, shared = false;
   bool are_single = group->objects == 1 && info->objects == 1;
-  if (!is_first &&
-      !name_in_common(t, leak, &info->held_at, are_single, group->held_at, &shared))
+  if (!is_first && !name_in_common(t, leak, &info->held_at, are_single, group->held_at, &shared))
     return false;
   bool is_least = shared && strcmp(group->fingerprint, leak->fingerprint) < 0;
   if (is_first || (shared ? is_least : is_more))
@@ -180,7 +180,9 @@ static bool add_group(reporting *t, const lh_diff_group *group, lh_id as) {
   leak_info *info = &t->info[at];
   if (at == out->n_rows) {
     out->n_rows++;
-    *leak = (lh_leak){.type = row->type, .runs = lh_trial_runs(&t->trial->step)};
+    *leak = (lh_leak){.type = row->type,
+                      .unsteady = t->found.is_unsteady[row->key[BY_ROW]],
+                      .runs = lh_trial_runs(&t->trial->step)};
     *info = (leak_info){0};
   }
   leak->new_objects += group->new_objects;
@@ -323,11 +325,15 @@ static bool flag_tables(reporting *t, uint8_t *flags) {
   return ok;
 }
 
+static uint64_t table_key(const lh_trial_row *row) {
+  return (uint64_t)row->key[BY_PATH] << 8 | UINT8_MAX;
+}
+
 /* Tables at one path are one row, which describes the biggest group. */
 static bool add_table(reporting *t, const lh_diff_group *group) {
   lh_trial *trial = t->trial;
   const lh_trial_row *row = trial_row_of(t, group->example);
-  uint32_t *known = lh_map_at(&t->by_key, (uint64_t)row->key[BY_PATH] << 8 | UINT8_MAX);
+  uint32_t *known = lh_map_at(&t->by_key, table_key(row));
   if (!known || *known != LH_NO_NUMBER) return known != NULL;
   lh_leaks *out = t->out;
   if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows)) return false;
@@ -346,6 +352,27 @@ static bool add_table(reporting *t, const lh_diff_group *group) {
     leak->objects += same->counts.entries[0] - same->counts.entries[1];
   }
   return true;
+}
+
+/* Where the new objects in the entries were allocated. */
+static bool find_allocations_of_entries(reporting *t, const uint8_t *flags) {
+  lh_allocations allocations = {.snapshot = t->snapshot};
+  lh_edges it;
+  lh_value key, value;
+  bool ok = true;
+  for (lh_id id = 1; ok && id <= t->snapshot->n; id++) {
+    if (!flags[id]) continue;
+    uint32_t leak = lh_map_get(&t->by_key, table_key(trial_row_of(t, id)));
+    if (leak == LH_NO_NUMBER) continue;
+    for (lh_entries_begin(t->snapshot, id, &it); ok && lh_entries_next(&it, &key, &value);)
+      if (value.kind == LH_VALUE_OBJECT &&
+          t->parts[lh_epoch(t->snapshot, value.as.object)] != BEFORE)
+        ok = lh_allocations_add(&allocations, leak, value.as.object);
+  }
+  ok = ok && (t->out->n_rows == 0 || lh_allocations_find(&allocations, &t->out->rows->allocated,
+                                                         sizeof *t->out->rows, t->out->n_rows));
+  lh_allocations_free(&allocations);
+  return ok;
 }
 
 static bool add_tables(reporting *t, const lh_diff *diff) {
@@ -392,6 +419,8 @@ static int report_entries(reporting *t, lh_error *error) {
   bool ok = flags && flag_tables(t, flags);
   int code =
       ok ? add_groups(t, flags, add_tables, error) : lh_fail_memory(error, "telling what leaks");
+  if (code == LH_OK && !find_allocations_of_entries(t, flags))
+    code = lh_fail_memory(error, "telling what leaks");
   lh_free(flags);
   return code;
 }

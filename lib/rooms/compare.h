@@ -86,9 +86,10 @@ typedef struct lh_leak {
   const char *held_by;
   char fingerprint[LH_FINGERPRINT_BYTES];
   uint64_t objects, runs;          /* objects made in `runs` runs; or entries: */
-  bool entries;                    /* numbers and other scalars; `class_name` is the table's */
+  bool entries;                    /* of tables; `class_name` is the table's */
+  bool unsteady;                   /* it came less often, or went once: it may have a bound */
   uint64_t new_objects, new_bytes; /* of the same runs, with what they retain */
-  lh_allocated allocated;          /* where most of the objects were allocated */
+  lh_allocated allocated;          /* where most of the objects were, or those in the entries */
 } lh_leak;
 
 typedef struct lh_leaked_class {

@@ -11,7 +11,7 @@
 -- (lib/compare/trial.c). It ends
 --
 --     when nothing grows any more
---     when what grows is too much for a cache: 3,000 objects at one place
+--     when what grows is too much for a cache: 3,000 objects at one place, no fewer than before
 --     when 128 objects with a finalizer stay, such as files, of which a process has few
 --     after 8,192 runs, or when 128 MB are left
 --
@@ -38,7 +38,8 @@ local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 ---@field classes table<string, number> objects per run of each class, also those inside of others
 ---@field file? string that holds the snapshot, if the options have one
 ---@field file_error? string why it does not
----@field few_runs? true the option `runs` allows too few to tell a leak from a cache that fills up
+---@field few_runs? true these runs cannot tell a leak from a cache that fills up: the option `runs`
+---allows no more, or all leaks are `unsteady`
 ---@field see? string the last line of the text, if there is no file
 ---@field [integer] heap.leak
 
@@ -47,11 +48,14 @@ local BEGIN, MARK = "heap.leaks: begin", "heap.leaks"
 ---@field objects_per_run? number these, and what is new of all that they retain
 ---@field inside? true others of the leaks retain these objects and count them
 ---@field entries? true these are entries, such as numbers, and no objects
+---@field unsteady? true fewer came than in the runs before, or most went once: it may be a cache
+---that is not full yet, or emptied now and then
 ---@field bytes_per_run? number what would be freed if they went
 ---@field class string of the objects ("Insert, Delete"); of the container, if they are entries
 ---@field type string
 ---@field held_by string the path that keeps them alive, as heapdiff has it
----@field allocated? string "allocated at @app.lua:31 in Bus:on", of most of the objects
+---@field allocated? string "allocated at @app.lua:31 in Bus:on", of most objects, or of those in
+---the entries
 ---@field fingerprint? string
 
 -- ==== Runs ================================================================================
@@ -138,7 +142,12 @@ local function report(trial, capture, f, main, now, is_last, asked)
   leaks.runs, leaks.classes, leaks.see = now, classes, SEE
   if asked.file then save(leaks, capture, asked.file) end
   if asked.class then add_first(leaks, snapshot, asked.class) end
-  for _, leak in ipairs(leaks) do leak.allocated = without_us(leak.allocated) end
+  local are_unsteady = true
+  for _, leak in ipairs(leaks) do
+    leak.allocated = without_us(leak.allocated)
+    are_unsteady = are_unsteady and leak.unsteady
+  end
+  leaks.few_runs = are_unsteady
   return leaks
 end
 
@@ -181,7 +190,7 @@ local function watch(f, main, asked)
       if verdict == "certain" or is_last then
         local leaks = report(trial, capture, f, main, now, is_last, asked)
         local is_few = verdict == "open" and now == most and most < RUNS
-        if leaks then leaks.few_runs = is_few or nil end
+        if leaks then leaks.few_runs = is_few or leaks.few_runs or nil end
         return leaks
       end
     end
@@ -250,10 +259,19 @@ local function headline(leaks)
   if entries > 0 then left[#left + 1] = count_of(entries, "entry", "entries") end
   local others = objects > tops and (";\n%s the others"):format(
     count_of(tops, "of the objects retains", "of the objects retain")) or ""
-  local few = leaks.few_runs and ("\n%d runs cannot tell a leak from a cache that fills up: "
-    .. "leave out 'runs = %d' to know"):format(leaks.runs, leaks.runs) or ""
+  local more = leaks.runs < RUNS and "leave out 'runs = %d' to know" or "'runs = %d' may"
+  local few = leaks.few_runs and
+    ("\n%d runs cannot tell a leak from a cache that fills up: " .. more):format(
+      leaks.runs, leaks.runs < RUNS and leaks.runs or 4 * leaks.runs) or ""
   return ("%s %s behind, seen in %d runs%s%s"):format(
     who_leaves(leaks, sum.objects, n_runs), table.concat(left, " and "), leaks.runs, others, few)
+end
+
+local function lines_below(leak)
+  if not leak.unsteady then return leak.allocated end
+  return (leak.allocated and leak.allocated .. "\n    " or "")
+         .. "fewer came later, or most went once: a cache that is not full yet looks so, "
+         .. "and what is emptied now and then"
 end
 
 local function describe(leaks)
@@ -262,7 +280,7 @@ local function describe(leaks)
     local words = leak.entries and {"entry", "entries"} or {"object", "objects"}
     rows[i] = {count_of(leak.per_run, words[1], words[2]),
                leak.bytes_per_run and size(leak.bytes_per_run) or "", leak.class, leak.held_by,
-               leak.fingerprint or "", below = leak.allocated}
+               leak.fingerprint or "", below = lines_below(leak)}
   end
   local see = leaks.file and text.see(leaks.file) or leaks.file_error or leaks.see
   return ("%s\n\n%s%s"):format(

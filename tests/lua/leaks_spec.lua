@@ -156,6 +156,49 @@ every 100 runs leave 123 objects behind, seen in 8192 runs;
     assert.matches("seen in 400 runs;\n1 of the objects retains the others\n\n", files, 1, true)
   end)
 
+  it("is not certain of what comes less often, or went once", function()
+    local function told(kept)
+      return run(([[
+        local n, state, kept, rest = 0, 42, {}, {}
+        local leaks = heap.leaks(function()
+          n, state = n + 1, state * 6364136223846793005 + 1442695040888963407
+          local chance = (state >> 33) / (1 << 31)
+          %s
+        end)
+        print(leaks and leaks[1].unsteady, leaks)
+      ]]):format(kept))
+    end
+    local function is_undecided(out)
+      assert.matches("^true\t", out)
+      assert.matches("8192 runs cannot tell a leak from a cache that fills up: ", out)
+      assert.matches(": 'runs = 32768' may\n", out)
+      assert.matches("\n    fewer came later, or most went once: ", out)
+    end
+    local cache = "local k = chance * chance * %d // 1  kept[k] = kept[k] or {k}"
+    is_undecided(told(cache:format(20000)))
+    is_undecided(told [[
+      rest[n % 3000 // (1 + chance)] = {chance}
+      kept[n % 4100] = {n}
+      if n % 4100 == 0 then kept = {} end
+    ]])
+    assert.matches("^nil\tevery 5 runs leave", told "if n % 5 == 0 then kept[n] = {n} end")
+    assert.matches("^nil\t", told "if chance < 0.2 then kept[n] = {n} end")
+  end)
+
+  it("tells where the objects were allocated that come and go in a queue that grows", function()
+    local out = run [[
+      local q, head, tail, n = {}, 1, 0, 0
+      local function put() q[tail] = {n = n} end
+      print(heap.leaks(function()
+        n, tail = n + 1, tail + 1
+        put()
+        if n % 10 < 4 then q[head], head = nil, head + 1 end
+      end))
+    ]]
+    assert.matches("every 5 runs leave 3 entries behind", out, 1, true)
+    assert.matches("\n    allocated at @[^\n]-:%d+ in put", out)
+  end)
+
   it("counts the newest of a list, which is held in another way, with the others", function()
     local out = run [[
       cache = {}
