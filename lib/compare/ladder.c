@@ -69,8 +69,16 @@ static lh_verdict join_verdicts(const builder *b, lh_verdict x, lh_verdict y) {
   return x > y ? x : y;
 }
 
+/* Are there no more objects, and only tables whose slots change? Keys that slide through a full table
+** make it bigger and smaller, so its entries decide. */
+static bool are_slots(const builder *b, const lh_figures *at) {
+  return !b->halves && at[b->ladder->n_snapshots - 1].entries > 0 &&
+         judge(b, &at->objects) == LH_LEVEL && judge(b, &at->all_objects) == LH_LEVEL;
+}
+
 static lh_verdict judge_row(const builder *b, const lh_figures *at) {
   lh_verdict counts = join_verdicts(b, judge(b, &at->objects), judge(b, &at->entries));
+  if (counts < LH_GROWS_STEADILY && are_slots(b, at)) return counts;
   lh_verdict joined = join_verdicts(b, counts, judge(b, &at->bytes));
   if (joined != LH_GROWS_STEADILY || matters(b, at, counts == LH_GROWS_STEADILY)) return joined;
   return LH_GROWS_A_LITTLE;

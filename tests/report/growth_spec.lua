@@ -96,6 +96,26 @@ describe("a ladder", function()
   end)
 
   --  _G.memo ~~weak keys~~> {}, which are garbage
+  it("goes by the entries of a full table, not by its slots", function()
+    local dir = snapshots [[
+      local heap = require "heap"
+      order = {}
+      local first, last = 1, 0
+      for step, n in ipairs {2000, 2000, 2000, 2000, 400, 200, 400, 500} do
+        for _ = 1, n do
+          last = last + 1
+          order[last] = last
+          if last - first >= 6000 then order[first], first = nil, first + 1 end
+        end
+        heap.snapshot("s" .. step)
+      end
+    ]]
+    local order = by_path(json_of("heapdiff --json s1 s2 s3 s4 s5 s6 s7 s8", dir).paths)["_G.order"]
+    assert.same({6000, 6000, 6000, 6000}, {table.unpack(order.entries, 5)})
+    for step = 5, 7 do assert.is_true(order.bytes[step] < order.bytes[step + 1]) end
+    assert.equal("grew once", order.verdict)
+  end)
+
   it("does not take entries that wait for the collector for growth", function()
     local calm = snapshots [[
       local heap = require "heap"
