@@ -160,8 +160,17 @@ static const char *when_words(lh_report *report) {
   return r->has_interval ? lh_interval_words(report, r->interval) : "at any time";
 }
 
-static const char *grown_words(const lh_printer *t, const lh_diff_sums *new) {
-  uint64_t n = new->containers, n_older = n - new->strings;
+/* How many have more bytes, too; if none has, how many there are. */
+static uint64_t count_grown(const lh_diff_found *f) {
+  uint64_t n = 0;
+  for (size_t i = 0; i < f->new.containers; i++)
+    n += lh_grown_by(f->diff.grown[i].shallow_bytes) > 0;
+  return n > 0 ? n : f->new.containers;
+}
+
+static const char *grown_words(const lh_printer *t, const lh_diff_found *f) {
+  const lh_diff_sums *new = &f->new;
+  uint64_t n = count_grown(f), n_older = n - new->strings;
   const char *what =
       n == 0
           ? ""
@@ -203,7 +212,7 @@ static void print_diff_sentence(lh_printer *t, lh_report *report) {
       new->objects > 0 ? ": " : "",
       new->objects > 0 ? lh_format_size(t, new->shallow_bytes).text : "",
       is_more ? ", retaining " : "", is_more ? lh_format_size(t, new->retained_bytes).text : "",
-      grown_words(t, new));
+      grown_words(t, f));
   if (is_all_noise(report))
     lh_say(
         t, LH_PLAIN,

@@ -99,18 +99,29 @@ static bool has_line(const lh_report *report, const lh_grown *grown) {
   return lh_type_of(report->snapshot, grown->id) == LH_TYPE_STRING;
 }
 
+static size_t count_bigger(const place *places, size_t n) {
+  while (n > 0 && lh_grown_by(places[n - 1].sum.shallow_bytes) == 0) n--;
+  return n;
+}
+
 static void print_places(lh_printer *t, lh_report *report, const place *places, size_t n) {
   lh_diff_found *f = report->answer;
-  size_t n_told = t->limit != 0 && n > t->limit ? t->limit : n;
-  uint64_t n_hidden = 0;
+  size_t n_bigger = count_bigger(places, n);
+  if (t->limit == 0 || n_bigger == 0) n_bigger = n;
+  size_t n_told = t->limit != 0 && n_bigger > t->limit ? t->limit : n_bigger;
+  uint64_t n_hidden = 0, n_equal = 0;
   f->is_folded = false;
   for (size_t i = 0; i < n_told; i++) f->is_folded |= places[i].n > 1;
-  for (size_t i = n_told; i < n; i++) n_hidden += places[i].n;
+  for (size_t i = n_told; i < n_bigger; i++) n_hidden += places[i].n;
+  for (size_t i = n_bigger; i < n; i++) n_equal += places[i].n;
   lh_say(t, LH_BOLD, "\nContainers older than %s%s that grew until %s and again until %s",
          report->names[0], f->new.strings > 0 ? ", and strings in them," : "", report->names[1],
          report->names[2]);
   lh_print_rows(t, report, &place_table, places, n_told);
   lh_print_hidden(t, &place_table, n_hidden);
+  if (n_equal > 0)
+    lh_say(t, LH_FAINT, "%s %s more entries, but no more bytes: %s",
+           lh_count_of(n_equal, "other", "others").text, n_equal == 1 ? "has" : "have", t->all);
   if (lh_snapshot_sites(report->snapshot) && !has_line(report, places->first))
     lh_say(t, LH_FAINT,
            "\nWhich line grew a container is in a profile, not in a snapshot: heapprof --leaks "

@@ -5,6 +5,32 @@ local support = require "tests.common.support"
 local small = require "tests.common.diff"
 local diff, groups_of = small.ask, small.groups_of
 
+describe("containers with more entries, but no more bytes", function()
+  local program = [[
+    roomy, numbers = {}, {}
+    for i = 1, 200 do roomy["k" .. i] = i end
+    for i = 1, 200 do roomy["k" .. i] = nil end
+    function leak()
+      for i = 1, %d do numbers[#numbers + 1] = i end
+      for i = 1, 5 do roomy[#roomy + 1] = i end
+    end
+  ]]
+
+  it("are told only where no other grew", function()
+    local answer, dir = diff(program:format(500))
+    assert.equal(2, #answer.grown)
+    local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.matches("; 1 older container grew by [%d.]+ KB\n", text)
+    assert.matches("_G%.numbers\n1 other has more entries, but no more bytes: %-n 0 shows all\n", text)
+    assert.not_match("_G.roomy", text, 1, true)
+    assert.match("_G.roomy", (support.run({"heapdiff", "-n", "0", "a", "b", "c"}, {cwd = dir})), 1, true)
+    _, dir = diff(program:format(0))
+    text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.matches("; 1 older container has more entries, but no more bytes\n", text)
+    assert.matches("_G.roomy", text, 1, true)
+  end)
+end)
+
 describe("names that differ in a number", function()
   local program = [[
     local n = 0
