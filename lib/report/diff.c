@@ -222,6 +222,69 @@ static void print_diff_sentence(lh_printer *t, lh_report *report) {
                  known->retained_bytes + known->grown_bytes, known->objects);
 }
 
+/* Did the first container grow by more than the first group retains? Then it is the first row. */
+static bool grew_most(const lh_diff_found *f) {
+  uint64_t bytes = f->new.containers > 0 ? lh_grown_by(f->diff.grown[0].shallow_bytes) : 0;
+  return bytes > 0 && (f->new.groups == 0 || bytes > f->diff.groups[0].retained_bytes);
+}
+
+/* How many more objects of the type are at the place in the second, and in the third snapshot. */
+typedef struct increments {
+  double first, second, least;
+} increments;
+
+static increments increments_of(const lh_diff_group *group) {
+  double first = (double)group->type_at[1] - (double)group->type_at[0];
+  double second = (double)group->type_at[2] - (double)group->type_at[1];
+  return (increments){first, second, first < second ? first : second};
+}
+
+/* Is the growth what chance would bring, as most of the new objects replaced others? */
+static bool is_churn(const lh_diff_group *group) {
+  double least = increments_of(group).least, objects = (double)group->objects;
+  return least < objects / 2 && least * least < 4 * objects;
+}
+
+/* Did a third less come in the second interval, and is that more than chance? */
+static bool slows_down(const lh_diff_group *group) {
+  increments more = increments_of(group);
+  double missing = more.first - more.second;
+  return missing >= more.first / 3 && missing * missing > 4 * (more.first + more.second);
+}
+
+/* Returns the first group that goes on growing, if the first of all does not. NULL: none. */
+static const lh_diff_group *steadier_than_first(const lh_report *report) {
+  const lh_diff_found *f = report->answer;
+  const lh_diff_group *groups = f->diff.groups;
+  size_t n = f->new.groups;
+  if (!is_of_three(report) || n < 2 || grew_most(f) || report->request.sort != LH_SORT_RETAINED ||
+      report->request.factor != 0 || !(is_churn(&groups[0]) || slows_down(&groups[0])))
+    return NULL;
+  for (size_t i = 1; i < n; i++) {
+    increments more = increments_of(&groups[i]);
+    bool goes_on = more.least >= LH_LEAST_AGED && 10 * more.second >= 9 * more.first;
+    if (goes_on && !groups[i].is_vague && !is_churn(&groups[i])) return &groups[i];
+  }
+  return NULL;
+}
+
+static const char *increments_words(lh_report *report, const lh_diff_group *group) {
+  return lh_words(report, "%s, %s, %s", lh_count_text(group->type_at[0]).text,
+                  lh_count_text(group->type_at[1]).text, lh_count_text(group->type_at[2]).text);
+}
+
+/* A leak may be far smaller than what fills up, and than what comes and goes. */
+static void print_if_first_ends(lh_printer *t, lh_report *report) {
+  const lh_diff_group *first = ((const lh_diff_found *)report->answer)->diff.groups;
+  const lh_diff_group *steady = steadier_than_first(report);
+  if (!steady) return;
+  lh_say(t, LH_PLAIN,
+         "The first row may be no leak: it %s (%s), while %s goes on (%s); a fourth and fifth "
+         "snapshot decide: heapattach --every and heap.auto take them",
+         slows_down(first) ? "slows down" : "comes and goes", increments_words(report, first),
+         steady->held_by, increments_words(report, steady));
+}
+
 /* Marks separate older objects exactly. Without a mark (a snapshot from outside, or a cleared
 ** registry) the objects in both snapshots count as older, and some may be newer. */
 static void print_doubt(lh_printer *t, lh_report *report) {
@@ -385,15 +448,10 @@ static void print_containers(lh_printer *t, lh_report *report) {
   lh_grown_table.print(t, report, f->diff.grown, f->new.containers);
 }
 
-/* Did the first container grow by more than the first group retains? Then it is the first row. */
-static bool grew_most(const lh_diff_found *f) {
-  uint64_t bytes = f->new.containers > 0 ? lh_grown_by(f->diff.grown[0].shallow_bytes) : 0;
-  return bytes > 0 && (f->new.groups == 0 || bytes > f->diff.groups[0].retained_bytes);
-}
-
 static void print_diff(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   print_diff_sentence(t, report);
+  print_if_first_ends(t, report);
   print_doubt(t, report);
   lh_print_finalized(t, report->snapshot);
   bool containers_first = grew_most(f);
