@@ -16,7 +16,7 @@ Each request adds an entry to a cache, and none is ever used again.
         grew                        bytes             entries  example         class                                 path
     +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x557164dd5250  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
 
-    Why the first of them stays: heappath c 0x557164e3efa0
+    Why the first group stays: heappath c 0x557164e3efa0
 
 The templates stand first, and the second table shows the container: it grew from a to b and again
 from b to c. Who holds it?

@@ -16,7 +16,7 @@ with two buffers of some 20 KB.
        grew                      bytes          entries  example         class              path
     +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x55e4a2601fe0  array of function  _G.midnight
 
-    Why the first of them stays: heappath c 0x55e4a27acf30
+    Why the first group stays: heappath c 0x55e4a27acf30
 
 The functions are small, but see what they retain. The way from one of them to its session:
     $ heappath --format text c Session

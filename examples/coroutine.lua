@@ -16,7 +16,7 @@ with it.
        grew                      bytes          entries  example         class                   path
     +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x5644520e1fa0  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first of them stays: heappath c 0x564452175ff8
+    Why the first group stays: heappath c 0x564452175ff8
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --by class --type thread c

@@ -13,7 +13,7 @@ new objects is empty. Another table of heapdiff finds it: containers that grew.
     +1,008.0 KB   16.1 KB -> 512.1 KB -> 1.0 MB  1,000 -> 21,000 -> 41,000  0x56324e1db100  array of number  _G.meters.read.history
       +252.0 KB  4.1 KB -> 128.1 KB -> 256.1 KB     250 -> 5,250 -> 10,250  0x56324e1db1c0  array of number  _G.meters.write.history
 
-    Why the first of them stays: heappath c 0x56324e1db100
+    Why the first container stays: heappath c 0x56324e1db100
 
     $ heappath --format text c _G.meters.read.history
     array of number 0x56324e1db100 is kept alive by: _G.meters.read.history

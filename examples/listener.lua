@@ -16,7 +16,7 @@ keeps the listener, its function on_tick, and through that the whole session.
         grew                        bytes               entries  example         class              path
     +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55ad72e1a790  array of Listener  _G.bus.listeners.tick
 
-    Why the first of them stays: heappath c 0x55ad72e7ebc0
+    Why the first group stays: heappath c 0x55ad72e7ebc0
 
 The 1,000 listeners of the 1,000 connections between a and b are all on one list of the bus.
     $ heappath --format text c Listener

@@ -46,7 +46,7 @@ collector's lists is that of allocation; the marks in it take the place of the s
 
     Whether older containers grew is told by three snapshots only
 
-    Why the first of them stays: heappath c 0x555ec13ef5c0
+    Why the first group stays: heappath c 0x555ec13ef5c0
 
 ]==]
 -- luacheck: globals sessions exports

@@ -20,7 +20,7 @@ heap.track() on from the first line on, each object knows which one made it, and
         grew  containers                        bytes               entries  example         class                      path
     +31.5 KB           2  624 B -> 32.1 KB -> 32.1 KB  21 -> 1,071 -> 1,092  0x7f827e210140  array of {at, from, text}  (local users in main chunk @tracked.lua of main thread)[*].missed
 
-    Why the first of them stays: heappath c 0x7f827e34aac0
+    Why the first group stays: heappath c 0x7f827e34aac0
 
 Of 10,000 messages that line 51 made for say, 1,000 stay. All lines that made what is in c:
     $ heaptop --by site -n 5 c

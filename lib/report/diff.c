@@ -204,7 +204,7 @@ static bool is_all_noise(const lh_report *report) {
 static void print_diff_sentence(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_diff_sums *new = &f->new, *known = &f->known;
-  bool is_more = !lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes);
+  bool is_more = new->retained_bytes / 10 * 9 > new->shallow_bytes;
   lh_say(
       t, LH_BOLD, "%s allocated %s %s still alive in %s%s%s%s%s%s",
       new->objects == 0 ? "Nothing that was" : lh_count_of(new->objects, "object", "objects").text,
@@ -464,8 +464,12 @@ static void print_diff(lh_printer *t, lh_report *report) {
     lh_class_change_table.print(t, report, f->diff.classes, f->diff.n_classes);
   if (count_noise(report) == f->new.groups && !containers_first) return;
   lh_id first = containers_first ? f->diff.grown[0].id : f->diff.groups[0].example;
-  lh_print_next_of(t, LH_FAINT, "\nWhy the first of them stays", LH_NEXT_PATHS,
-                   lh_address_text(report->snapshot, first).text, NULL);
+  bool is_string = containers_first && lh_type_of(report->snapshot, first) == LH_TYPE_STRING;
+  lh_print_next_of(t, LH_FAINT,
+                   is_string          ? "\nWhy the first string stays"
+                   : containers_first ? "\nWhy the first container stays"
+                                      : "\nWhy the first group stays",
+                   LH_NEXT_PATHS, lh_address_text(report->snapshot, first).text, NULL);
 }
 
 static uint64_t rank(const lh_request *request, const lh_diff_group *group) {

@@ -301,11 +301,12 @@ void lh_print_ages(lh_printer *printer, const lh_snapshot *snapshot, const lh_hi
   if (!history->by_marks || n < 3) return;
   for (unsigned i = 1; i < n; i++) all += ages[i];
   if (all == 0) return;
-  lh_text_format(&text, "    %s from before %s, %s", lh_count_text(ages[0]).text,
-                 lh_epoch_words(printer->report, 1), lh_count_text(ages[1]).text);
+  const char *first = lh_epoch_words(printer->report, 1);
+  const char *last = lh_epoch_words(printer->report, last_part(snapshot, history));
+  lh_text_format(&text, "    %s older than %s, %s", lh_count_text(ages[0]).text, first,
+                 lh_count_text(ages[1]).text);
   for (unsigned i = 2; i < n - 1; i++) lh_text_format(&text, " + %s", lh_count_text(ages[i]).text);
-  lh_text_format(&text, " from then to %s, %s since",
-                 lh_epoch_words(printer->report, last_part(snapshot, history)),
+  lh_text_format(&text, " between %s and %s, %s since", first, last,
                  lh_count_text(ages[n - 1]).text);
   lh_say_text(printer, LH_PLAIN, &text);
 }

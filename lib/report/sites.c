@@ -71,7 +71,8 @@ static void put_made(lh_text *text, const lh_allocated *a, bool is_sampled) {
   else
     lh_text_format(text, "; all %s made there stay", made.text);
   if (!is_sampled && a->stay_of_class < a->stay)
-    lh_text_format(text, ", %s of this class", lh_count_text(a->stay_of_class).text);
+    lh_text_format(text, ": %s of this class, %s others", lh_count_text(a->stay_of_class).text,
+                   lh_count_text(a->stay - a->stay_of_class).text);
 }
 
 /* Adds counts if not all objects have this site, or if the profile is sampled. */

@@ -300,7 +300,7 @@ describe(("a heap of hostile names (seed %d)"):format(seed), function()
         n = n + 1
         support.write_file(dir .. "/" .. file, support.read_file(dir .. "/c"))
         local out = output({"heapdiff", "--", "a", "b", file}, 1)
-        local command = out:match("\nWhy the first of them stays: (heappath [^\n]+)\n$")
+        local command = out:match("\nWhy the first %l+ stays: (heappath [^\n]+)\n$")
         output({"bash", "-c", (command:gsub("^heappath", "%0 --json"))}, 1)
         assert.equal(hostile.text(file), output({"heapcheck", "--", file}, 1):match("^(.*): ok: "))
         local _, errors, code = run({"heapcheck", "--", file .. "/no"}, {cwd = dir})

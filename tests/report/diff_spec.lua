@@ -599,7 +599,7 @@ describe("rows about one cause", function()
     assert.not_match(" _G.once\n", text, 1, true)
     assert.match("\nand 1 more group: -n 0 shows all\nThe last group is noise: less than a "
                  .. "thousandth of the heap, and no growth in both intervals\n", text, 1, true)
-    assert.match("\nWhy the first of them stays", text, 1, true)
+    assert.match("\nWhy the first group stays", text, 1, true)
     assert.match(" _G.once\n", (text_of(both, "-n", "0")), 1, true)
   end)
 end)

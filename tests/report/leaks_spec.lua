@@ -299,7 +299,7 @@ describe("heaptop without options", function()
     assert.matches("^What leaks, or is likely to\n\n" ..
                    "_G%.bus%.close%[%*%] and _G%.bus%.data%[%*%] " ..
                    "grows: 260 Conn tables, [%d.]+ KB, [%d.]+%% of the heap\n" ..
-                   "    60 from before a, 100 from then to b, 100 since\n" ..
+                   "    60 older than a, 100 between a and b, 100 since\n" ..
                    "    keys are integers from 5 to 1,300\n" ..
                    "    Why it stays: heappath c 0x%x+\n\n", out)
     assert.matches("_G%.cache%.map is bounded at 200%? 200 {html, key} tables", out)
@@ -420,7 +420,7 @@ end)
 
 -- Something else is from between a and b: the verdict does not depend on the clock then.
 describe("what is all young", function()
-  local young = "%f[\n]\n    0 from before a, 0 from then to b, (%d+) since\n"
+  local young = "%f[\n]\n    0 older than a, 0 between a and b, (%d+) since\n"
 
   it("may grow if its table is, too: a line says so", function()
     local out = ask(take [[
@@ -454,7 +454,7 @@ describe("what is all young", function()
       local function work(n) for _ = 1, n do all[#all + 1] = {at = #all} end end
       work(40) heap.snapshot "a" work(60) heap.snapshot "b" heap.snapshot "c"
       work(50) heap.snapshot "d" work(55) heap.snapshot "e"]]
-    assert.matches("%f[\n]\n    40 from before a, 60 %+ 0 %+ 50 from then to d, 55 since\n",
+    assert.matches("%f[\n]\n    40 older than a, 60 %+ 0 %+ 50 between a and d, 55 since\n",
                    (ask(dir, "--leaks", "e")))
   end)
 
