@@ -204,7 +204,9 @@ static bool is_all_noise(const lh_report *report) {
 static void print_diff_sentence(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_diff_sums *new = &f->new, *known = &f->known;
-  bool is_more = new->retained_bytes / 10 * 9 > new->shallow_bytes;
+  bool is_tenth = new->retained_bytes / 10 * 9 > new->shallow_bytes;
+  bool is_more = (t->exact_bytes || is_tenth) &&
+                 !lh_sizes_read_alike(new->retained_bytes, new->shallow_bytes, t->exact_bytes);
   lh_say(
       t, LH_BOLD, "%s allocated %s %s still alive in %s%s%s%s%s%s",
       new->objects == 0 ? "Nothing that was" : lh_count_of(new->objects, "object", "objects").text,
