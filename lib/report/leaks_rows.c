@@ -366,7 +366,7 @@ typedef struct bounds {
 /* Keeps the bounded row with most objects at each place. False: out of memory. */
 static bool note_bounded(bounds *b, size_t i) {
   const lh_cause *leaks = b->found->leaks, *row = &leaks[i];
-  if (row->prospect != LH_BOUNDED || !(row->bound.limit > 0)) return true;
+  if (row->prospect != LH_BOUNDED) return true;
   uint32_t *most = lh_map_at(&b->rows, row->at);
   if (most && (*most == LH_NO_NUMBER || row->objects >= leaks[*most].objects)) *most = (uint32_t)i;
   return most != NULL;
@@ -390,16 +390,18 @@ static bool is_filled_at(const bounds *b, uint32_t place, uint64_t objects) {
   return i != LH_NO_NUMBER && objects <= b->found->growings.list[i].entries;
 }
 
-/* One object of each element, such as its name: only fixed keys follow the element's path. */
+/* One object of each element: its key, or a part such as its name, to which only fixed keys lead. */
 static bool is_one_of_each(const bounds *b, const lh_cause *part) {
   uint32_t at = part->at;
   bool is_part = false;
   while (!is_bounded_at(b, at, part->objects)) {
     uint8_t kind = lh_last_step(b->tree, at)->kind;
-    at = lh_place_before(b->tree, at);
-    if (kind == LH_STEP_ANY_KEY)
-      return is_bounded_at(b, at, part->objects) || (is_part && is_filled_at(b, at, part->objects));
+    uint32_t table = lh_place_container(b->tree, at);
+    if (table != LH_NO_PLACE)
+      return is_bounded_at(b, table, part->objects) ||
+             (is_part && is_filled_at(b, table, part->objects));
     if (kind != LH_EDGE_VALUE) return false;
+    at = lh_place_before(b->tree, at);
     is_part = true;
   }
   return true;

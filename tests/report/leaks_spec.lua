@@ -447,6 +447,19 @@ describe("what is all young", function()
     assert.is_nil(out:find("no older", 1, true))
   end)
 
+  it("is bounded if its keys and its parts are not, of which each has one", function()
+    local dir = take [[
+      cache = {}
+      local function put(key, text) cache[key] = {at = tick, text = text} end
+      function serve()
+        if tick == 400 then kept = {} end
+        if tick > 670 and tick <= 1050 then put("key " .. tick, ("text " .. tick):rep(9)) end
+        if tick == 1100 then for key, item in pairs(cache) do put(key, item.text) end end
+      end]]
+    assert.matches("^Nothing looks as if it leaked\n\n_G%.cache is bounded%? 380 ",
+                   (ask(dir, "--leaks", "c")))
+  end)
+
   it("is told interval by interval", function()
     local _, dir = support.lua [[
       local heap = require "heap"
