@@ -266,6 +266,9 @@ void lh_waste_free(lh_waste *waste);
 /* The same, found once: the snapshot owns *out. */
 int lh_kept_waste(lh_snapshot *snapshot, const lh_waste **out, lh_error *error);
 
+/* True if the values of an array are replaced in order of age, from key 1 on again. O(entries). */
+bool lh_is_full_ring(const lh_snapshot *snapshot, lh_id table);
+
 /* Finds a limit for the `count` elements that `holder` holds (lh_bound). LH_EMEMORY; LH_ENOTFOUND:
 ** `holder` is garbage. O(entries read), after O(n + m) for the first. */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
@@ -331,6 +334,7 @@ typedef struct lh_growing {
   double younger;   /* share of the reachable objects younger than the youngest element */
   uint64_t content; /* private: equal for equal sets of elements */
   lh_bound bound;   /* for `alike` elements in `id` */
+  bool is_ring;     /* lh_is_full_ring */
   size_t same_as;   /* index of the first row with the same elements; its own if none */
   uint32_t at, folded_at; /* private: the place; without keys */
   uint32_t element_class; /* private: class of most elements; UINT32_MAX: none or several */

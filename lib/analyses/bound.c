@@ -3,7 +3,7 @@
 ** The number is a field of the collection or of a table that holds it, or an upvalue of a function
 ** that has such a table as another upvalue. A field called `size` may be a limit or a count. It is
 ** sure to be a limit only if another field has the count, or an index of a ring; else the ages of
-** the elements may overrule it (lh_prospect_within).
+** the elements may overrule it (lh_prospect_within). Also tells full rings, which need no number.
 */
 #include "analyses.h"
 
@@ -98,10 +98,10 @@ static bool has_named_scalar(const lh_snapshot *s, lh_id table) {
   return false;
 }
 
-static void add_limit(lh_bound *out, double number, lh_id name, bool is_sure) {
-  bool is_better = out->limit == 0 || (is_sure && !out->is_sure) ||
-                   (is_sure == out->is_sure && number < out->limit);
-  if (is_better) *out = (lh_bound){.limit = number, .name = name, .is_sure = is_sure};
+static void add_limit(lh_bound *out, const lh_bound *found) {
+  bool is_better = out->limit == 0 || (found->is_sure && !out->is_sure) ||
+                   (found->is_sure == out->is_sure && found->limit < out->limit);
+  if (is_better) *out = *found;
 }
 
 static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, lh_bound *out) {
@@ -118,7 +118,8 @@ static void look_into(const lh_snapshot *snapshot, lh_id table, uint64_t count, 
     if (!is_limit && !has_word(snapshot, name, sizes)) continue;
     is_limit |= is_counted && !is_about(number, count);
     is_limit = is_limit || is_ring(snapshot, table, number, count);
-    add_limit(out, number, name, is_limit && is_within(number, count, LH_NEAR_LIMIT));
+    bool is_sure = is_limit && is_within(number, count, LH_NEAR_LIMIT);
+    add_limit(out, &(lh_bound){.limit = number, .name = name, .is_sure = is_sure});
   }
 }
 
@@ -180,10 +181,32 @@ static void look_at_limiters(const lh_snapshot *s, lh_id table, uint64_t count, 
     lh_id closure = (lh_id)s->limiters[at], name = LH_NO_OBJECT;
     for (uint32_t e = s->first_edge[closure]; e < s->first_edge[closure + 1]; e++) {
       double number = limit_at(s, closure, e, &name);
-      if (number > 0 && is_within(number, count, LH_NEAR_UPVALUE_LIMIT))
-        add_limit(out, number, name, true);
+      if (number == 0 || !is_within(number, count, LH_NEAR_LIMIT)) continue;
+      bool is_near = is_within(number, count, LH_NEAR_UPVALUE_LIMIT);
+      add_limit(out, &(lh_bound){number, name, .is_sure = is_near, .is_far = !is_near});
     }
   }
+}
+
+/* ==== Rings ========================================================================== */
+
+/* Elements are replaced in order of age: the first is younger than the last, and at one key, the
+** head, an older one follows a younger one. Objects of one list have ids in order of age. */
+bool lh_is_full_ring(const lh_snapshot *snapshot, lh_id table) {
+  lh_edges it;
+  lh_value key, value;
+  lh_id first = LH_NO_OBJECT, last = LH_NO_OBJECT;
+  int64_t n = 0;
+  unsigned n_heads = 0;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
+    if (key.kind != LH_VALUE_INTEGER || key.as.integer != ++n || value.kind != LH_VALUE_OBJECT ||
+        lh_list_of(snapshot, value.as.object) != LH_LIST_ALLGC)
+      return false;
+    if (n == 1) first = value.as.object;
+    if (n > 1 && value.as.object > last && ++n_heads > 1) return false;
+    last = value.as.object;
+  }
+  return n_heads == 1 && first < last;
 }
 
 /* ==================================================================================== */

@@ -314,7 +314,9 @@ static bool judge_row(const grouping *f, lh_growing *row) {
     row->bound.is_sure = false;
     if (row->prospect != LH_FILLED_ONCE) row->prospect = prospect_by_ages(&f->grower->ages, row);
   }
-  row->prospect = lh_prospect_within(row->prospect, &row->bound);
+  row->is_ring =
+      row->tables == 1 && row->prospect == LH_GROWS && lh_is_full_ring(snapshot, row->id);
+  row->prospect = row->is_ring ? LH_BOUNDED : lh_prospect_within(row->prospect, &row->bound);
   row->has_young_holder =
       row->prospect == LH_MAY_GROW &&
       lh_holder_is_too_young(snapshot, f->grower->ages.history, row->ages, row->oldest_holder);

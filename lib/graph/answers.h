@@ -63,14 +63,17 @@ bool lh_holder_is_too_young(const lh_snapshot *snapshot, const lh_history *histo
 /* A number that seems to limit a collection of `count` objects. It has a name like max, limit,
 ** capacity or size, in the holder or one of four tables that hold it. The count is at least half of
 ** it (a sixteenth, if the count is stored beside it) and at most a tenth above. Or it is an upvalue
-** of a function that has such a table as another upvalue, and is nine tenths full. */
+** of a function that has such a table as another upvalue: of other things, perhaps, unless the
+** collection has nine tenths of it. */
 typedef struct lh_bound {
   double limit; /* 0: none was found */
   lh_id name;   /* key of the limit, or name of the upvalue: a string */
   bool is_sure; /* it is near, and no size, unless of a ring: a size may be a count */
+  bool is_far;  /* an upvalue that is half of the way off: only a cache that fills may explain it */
 } lh_bound;
 
-/* LH_BOUNDED if there is a limit. LH_FILLED_ONCE stays, and LH_GROWS if the limit is not sure. */
+/* LH_BOUNDED if there is a limit. LH_FILLED_ONCE stays, and LH_GROWS if the limit is not sure. With
+** a far limit LH_GROWS is LH_MAY_GROW, since a cache that is still filling looks the same. */
 lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound);
 
 /* Both for the objects at a place. Strings may be older than the place: they are never LH_GROWS. */

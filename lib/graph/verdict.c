@@ -158,6 +158,7 @@ bool lh_holder_is_too_young(const lh_snapshot *snapshot, const lh_history *histo
 }
 
 lh_prospect lh_prospect_within(lh_prospect prospect, const lh_bound *bound) {
+  if (bound->is_far) return prospect == LH_GROWS ? LH_MAY_GROW : prospect;
   bool is_within = bound->limit > 0 && (bound->is_sure || prospect != LH_GROWS);
   return is_within && prospect != LH_FILLED_ONCE ? LH_BOUNDED : prospect;
 }

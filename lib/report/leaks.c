@@ -79,9 +79,8 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
   print_leak_sentence(t, report, leak);
   const char *where = lh_allocated_line(report, &leak->allocated);
   if (where) lh_say(t, LH_PLAIN, "    %s", where);
-  if (leak->bound.limit > 0)
-    lh_print_bound(t, report->snapshot, &leak->bound);
-  else
+  if (leak->bound.limit > 0) lh_print_bound(t, report->snapshot, &leak->bound);
+  if (leak->bound.limit == 0 || leak->bound.is_far)
     lh_print_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
   if (leak->prospect == LH_BOUNDED) return;
   if (leak->has_young_holder) lh_print_young_holder(t, report->snapshot, leak->holder);

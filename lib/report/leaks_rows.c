@@ -45,6 +45,12 @@ static int find_limits(lh_causes *found, lh_snapshot *snapshot, lh_error *error)
   return code;
 }
 
+/* Is the row about the elements of a full ring? */
+static bool is_of_ring(const lh_snapshot *snapshot, const lh_cause *leak) {
+  return leak->collection && leak->collection->is_ring &&
+         lh_place_container(lh_places_of(snapshot), leak->at) == leak->collection->at;
+}
+
 static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
   int code = find_limits(found, snapshot, error);
   for (size_t i = 0; i < found->n_leaks && !code; i++) {
@@ -56,6 +62,7 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
     if (code) break;
     leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->judged_ages, holder,
                                           leak->type == LH_TYPE_STRING, &leak->bound);
+    if (leak->prospect == LH_GROWS && is_of_ring(snapshot, leak)) leak->prospect = LH_BOUNDED;
     leak->has_young_holder =
         leak->prospect == LH_MAY_GROW &&
         lh_holder_is_too_young(snapshot, &found->history, leak->judged_ages, holder);

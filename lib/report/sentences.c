@@ -269,16 +269,16 @@ void lh_print_known(lh_printer *printer, lh_report *report, uint64_t groups, uin
 
 void lh_put_prospect(lh_text *text, lh_prospect prospect, const lh_bound *bound) {
   static const char *const words[] = {"was filled once:", "is bounded?", "may grow:", "grows:"};
-  if (prospect == LH_BOUNDED && bound->limit > 0)
+  if (prospect == LH_BOUNDED && bound->limit > 0 && !bound->is_far)
     lh_text_format(text, "is bounded at %s?", lh_count_text((uint64_t)bound->limit).text);
   else
     lh_text_string(text, words[prospect]);
 }
 
 void lh_print_bound(lh_printer *printer, const lh_snapshot *snapshot, const lh_bound *bound) {
-  lh_say(printer, LH_PLAIN, "    %s is %s beside it",
+  lh_say(printer, LH_PLAIN, "    %s is %s beside it%s",
          lh_kept(printer->report, lh_string_text(snapshot, bound->name, 40)),
-         lh_plain_number(bound->limit).text);
+         lh_plain_number(bound->limit).text, bound->is_far ? ": it may still be filling" : "");
 }
 
 void lh_print_young_holder(lh_printer *printer, const lh_snapshot *snapshot, lh_id holder) {
