@@ -1,11 +1,14 @@
 /*
 ** heappath - shows why objects are alive: shortest paths from a root, all referrers, or the objects
-** that would free them. Prints text on a terminal, a DOT graph into a pipe, or JSON.
+** that would free them. Prints text on a terminal or into a file, a DOT graph into a pipe or a file
+** that is named .dot or .gv, or JSON.
 **
 ** A path may have a million steps (a linked list). Text and graph fold its middle; JSON has every
 ** step, written one by one. The answers are in cli/heappath/.
 */
 #include "heappath/heappath.h"
+
+#include <sys/stat.h>
 
 static void take_ignored(cli *c, request *r, const cli_option *option) {
   (void)c, (void)option;
@@ -30,7 +33,7 @@ static const cli_option options[] = {
     {0, "what-if", NULL, "what each --cut frees alone, and only all together",
      CLI_FLAG(asked.each)},
     CLI_TOP_OPTION("rows of --referrers and --set (default 20; 0: all)"),
-    {0, "format", "FORMAT=text|dot|json", "text (default on a terminal), dot (default else), json",
+    {0, "format", "FORMAT=text|dot|json", "text (default), dot (default into a pipe), json",
      CLI_WORD(format)},
     CLI_COMMON_OPTIONS};
 
@@ -62,6 +65,22 @@ static char *join_expression(const cli *c, int n, char **words) {
   return cli_format("%s%s%s", words[0], n == 2 ? " " : "", n == 2 ? words[1] : "");
 }
 
+static bool ends_in(const char *text, const char *end) {
+  size_t n = strlen(text), n_end = strlen(end);
+  return n > n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+/* Does standard output go where a graph is expected: into a pipe, or a file named .dot or .gv? */
+static bool is_for_graph(void) {
+  struct stat about;
+  char name[4096];
+  if (fstat(STDOUT_FILENO, &about) != 0) return false;
+  if (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode)) return true;
+  ssize_t n = S_ISREG(about.st_mode) ? readlink("/proc/self/fd/1", name, sizeof name - 1) : -1;
+  name[n > 0 ? n : 0] = '\0';
+  return ends_in(name, ".dot") || ends_in(name, ".gv");
+}
+
 static void parse_heappath(cli *c, request *r, int argc, char **argv) {
   *r = (request){.n_paths = 1, .asked.limit = 20, .format = FORMAT_AUTO};
   r->asked.ignored = r->ignored = cli_must(calloc((size_t)argc, sizeof *r->ignored));
@@ -87,7 +106,7 @@ static void parse_heappath(cli *c, request *r, int argc, char **argv) {
     cli_usage_error(c, "%s has no picture: use --format text or json",
                     r->dominators ? "--dominators" : "--cut");
   if (r->format == FORMAT_AUTO)
-    r->format = c->stdout_terminal || r->dominators || has_cuts ? FORMAT_TEXT : FORMAT_DOT;
+    r->format = !r->dominators && !has_cuts && is_for_graph() ? FORMAT_DOT : FORMAT_TEXT;
   c->json = r->format == FORMAT_JSON;
 }
 

@@ -365,6 +365,16 @@ describe("heappath", function()
     end
   end)
 
+  it("draws into a pipe and a file of that name, and writes text into other files", function()
+    for to, begins in pairs {["| cat"] = "digraph", [">x.gv; cat x.gv"] = "digraph",
+                             [">x.dot; cat x.dot"] = "digraph", [">x.txt; cat x.txt"] = "Listener",
+                             [">.dot.x; cat .dot.x"] = "Listener"} do
+      assert.equal(begins, in_dir("heappath c Listener " .. to):match "%a+", to)
+    end
+    assert.matches("^Listener", (in_dir "heappath --format text c Listener | cat"))
+    assert.matches("^digraph", (in_dir "heappath --format dot c Listener >x.txt; cat x.txt"))
+  end)
+
   it("exits with 1 when nothing keeps the object alive", function()
     local top = in_dir {"heaptop", "--garbage", "--json", "--type", "table", "c"}
     local address = cjson.decode(top).objects[1].address
@@ -372,7 +382,7 @@ describe("heappath", function()
     assert.equal(1, code)
     assert.matches("nothing keeps it alive", out)
     local err
-    out, err, code = in_dir {"heappath", "c", address}
+    out, err, code = in_dir {"heappath", "--format", "dot", "c", address}
     assert.equal(1, code)
     assert.equal("", out)
     assert.matches("nothing keeps", err)
@@ -434,7 +444,7 @@ describe("heappath", function()
     assert.equal(0, code)
     assert.matches("%.%.%. 99,978 more of %.next %.%.%.", out)
     assert.is_true(#out < 8000)
-    out, _, code = run({"heappath", "c", "{name}"}, {cwd = long})
+    out, _, code = run({"heappath", "--format", "dot", "c", "{name}"}, {cwd = long})
     assert.equal(0, code)
     assert.is_true(#out < 20000)
     out = run({"heappath", "--json", "c", "{name}"}, {cwd = long})

@@ -303,7 +303,7 @@ describe("heappath --set", function()
     assert.same({"", 1}, {err, code})
     assert.equal("nothing keeps them alive: 2 objects, 112 B, garbage that was not yet collected\n",
                  out)
-    out, err, code = run({"heappath", "--set", "Gone", "s"}, {cwd = dir})
+    out, err, code = run({"heappath", "--format", "dot", "--set", "Gone", "s"}, {cwd = dir})
     assert.same({"", 1}, {out, code})
     assert.matches("nothing keeps Gone alive: 2 objects, garbage", err)
     local answer = json_of("--set", "Gone", "s")
