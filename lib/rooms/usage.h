@@ -42,9 +42,10 @@ typedef struct lh_usage_query {
 /* The allocations of one or more stacks, and their fate. Sampled: estimates. A resized block is
 ** made anew: it leaves its old stack, and is allocated at the stack that resized it. */
 typedef struct lh_usage_group {
-  lh_stack_id stack;      /* the stack with most ordered_bytes; 0: unattributed */
-  uint8_t type;           /* the type with most ordered_bytes; as in lh_event */
-  const lh_site *site;    /* of the stack */
+  lh_stack_id stack;   /* the stack with most ordered_bytes; 0: unattributed */
+  uint8_t type;        /* of the objects with most ordered_bytes; LH_EVENT_PART: there are none */
+  bool has_parts;      /* some of ordered_bytes are parts of objects */
+  const lh_site *site; /* of the stack */
   uint64_t ordered_bytes; /* the sort key */
   uint64_t allocated_bytes;
   uint64_t error_bytes; /* allocated_bytes is right within +- this in 19 of 20 cases; 0: every
@@ -52,7 +53,7 @@ typedef struct lh_usage_group {
   uint64_t allocations, objects; /* allocations: new blocks, objects and the blocks that they own */
   uint64_t resizes;
   uint64_t freed_bytes, freed;
-  uint64_t live_bytes, live;
+  uint64_t live_bytes, live, live_objects;
   uint64_t mean_age_bytes; /* at death */
   uint64_t most_age_bytes; /* nine tenths of the freed bytes had at most this age; UINT64_MAX:
                               more than the counts tell apart, 0: nothing was freed */
@@ -89,6 +90,10 @@ const lh_usage_totals *lh_usage_total(const lh_usage *usage);
 /* Was a watched block allocated so late that no collection need have freed it by the end, even if
 ** it was garbage? *until_bytes: the end of an interval without late blocks; 0: there is none. */
 bool lh_usage_is_unsettled(const lh_usage *usage, uint64_t *until_bytes);
+
+/* The live bytes of blocks that were allocated so late. Counts the events anew: errors as of
+** lh_usage_new. */
+int lh_usage_unsettled(const lh_usage *usage, uint64_t *bytes, lh_error *error);
 
 /* ==== 2. Groups ===================================================================== */
 

@@ -13,6 +13,7 @@ typedef struct draft {
   lh_amounts amounts;
   double ordered;
   double of_last, of_most; /* ordered bytes of the last stack, and of the biggest stack */
+  double live_objects;
   lh_stack_id last_stack, stack;
   uint32_t ages;  /* as in lh_usage_row; 0: none, or those of one row */
   uint32_t types; /* 1 + index of its bytes by type; 0: all have `type` */
@@ -86,6 +87,7 @@ static bool add_usage_row(grouper *g, const lh_usage_row *row) {
   draft *d = &g->drafts[number];
   if (!add_to_type(g, d, type_of_row(row), ordered)) return false;
   lh_add_amounts(&d->amounts, &row->amounts);
+  if (type_of_row(row) != LH_TYPE_COUNT) d->live_objects += lh_live_blocks(&row->amounts);
   d->ordered += ordered;
   if (row->stack != d->last_stack) d->of_last = 0;
   d->last_stack = row->stack;
@@ -112,12 +114,15 @@ static bool add_rows(grouper *g) {
   return true;
 }
 
-static uint8_t type_of(const grouper *g, const draft *d) {
+/* A part is told with its objects: their type counts, whatever the parts' bytes are. */
+static void set_type(const grouper *g, const draft *d, lh_usage_group *group) {
   const double *by_type = d->types > 0 ? g->types[d->types - 1] : NULL;
   unsigned most = by_type ? 0 : d->type;
-  for (unsigned i = 1; by_type && i < N_TYPES; i++)
+  for (unsigned i = 1; by_type && i < LH_TYPE_COUNT; i++)
     if (by_type[i] > by_type[most]) most = i;
-  return most == LH_TYPE_COUNT ? LH_EVENT_PART : (uint8_t)most;
+  if (by_type && by_type[most] <= 0) most = LH_TYPE_COUNT;
+  group->type = most == LH_TYPE_COUNT ? LH_EVENT_PART : (uint8_t)most;
+  group->has_parts = most == LH_TYPE_COUNT || (by_type && by_type[LH_TYPE_COUNT] > 0);
 }
 
 static int compare_drafts(const void *a, const void *b) {
@@ -131,7 +136,6 @@ static void keep_ordered(grouper *g) {
   for (size_t i = 0; i < g->n; i++) {
     draft *d = &g->drafts[i];
     if (d->ordered <= 0) continue;
-    d->type = type_of(g, d);
     if (d->ages > 0) d->amounts.deaths = lh_ages_at(&g->ages, &d->ages);
     g->drafts[n++] = *d;
   }
@@ -147,7 +151,8 @@ static lh_usage_group *finish_usage_groups(grouper *g) {
     const draft *d = &g->drafts[i];
     groups[i] = lh_rounded_amounts(g->usage, &d->amounts);
     groups[i].stack = d->stack;
-    groups[i].type = d->type;
+    groups[i].live_objects = (uint64_t)(d->live_objects + 0.5);
+    set_type(g, d, &groups[i]);
     groups[i].site = lh_site_of_stack(sites, d->stack);
     groups[i].ordered_bytes = (uint64_t)(d->ordered + 0.5);
   }

@@ -23,7 +23,7 @@ static double live_bytes(const lh_amounts *amounts) {
   return bytes > 0 ? bytes : 0;
 }
 
-static double live_blocks(const lh_amounts *amounts) {
+double lh_live_blocks(const lh_amounts *amounts) {
   double blocks = amounts->made + amounts->resized - amounts->replaced - amounts->freed;
   return blocks > 0 ? blocks : 0;
 }
@@ -86,7 +86,7 @@ lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *c) {
                           .freed_bytes = whole(c->freed_bytes),
                           .freed = whole(c->freed),
                           .live_bytes = whole(live_bytes(c)),
-                          .live = whole(live_blocks(c)),
+                          .live = whole(lh_live_blocks(c)),
                           .mean_age_bytes = c->freed > 0 ? whole(c->ages_bytes / c->freed) : 0,
                           .most_age_bytes = age_of_part(c, 0.9),
                           .soon_bytes = whole(freed_by_age(c, lh_first_collection_bytes(usage))),
@@ -507,6 +507,21 @@ bool lh_usage_is_unsettled(const lh_usage *usage, uint64_t *until_bytes) {
   uint64_t settled = clock > lag ? clock - lag : 0;
   *until_bytes = settled > usage->begin_bytes + ((uint64_t)1 << CLOCK_SHIFT) ? settled : 0;
   return settled < usage->end_bytes;
+}
+
+int lh_usage_unsettled(const lh_usage *usage, uint64_t *bytes, lh_error *error) {
+  lh_usage_query query = usage->query;
+  uint64_t until;
+  lh_usage *settled;
+  *bytes = lh_usage_is_unsettled(usage, &until) ? usage->totals.all.live_bytes : 0;
+  if (*bytes == 0 || until == 0) return LH_OK;
+  query.until = (lh_moment){LH_MOMENT_BYTES, until};
+  int code = lh_usage_new(&settled, usage->profile, &query, error);
+  if (code != LH_OK) return code;
+  uint64_t sure = settled->totals.all.live_bytes;
+  *bytes -= sure < *bytes ? sure : *bytes;
+  lh_usage_free(settled);
+  return LH_OK;
 }
 
 lh_profile *lh_usage_profile(const lh_usage *usage) {

@@ -64,6 +64,7 @@ struct lh_usage {
 /* ==== usage.c ======================================================================== */
 
 double lh_allocated_bytes(const lh_amounts *amounts); /* made and resized */
+double lh_live_blocks(const lh_amounts *amounts);
 double lh_ordered_bytes(const lh_usage *usage, lh_usage_order order, const lh_amounts *amounts);
 
 lh_usage_group lh_rounded_amounts(const lh_usage *usage, const lh_amounts *amounts);

@@ -194,6 +194,20 @@ describe("a profile", function()
     assert.not_matches("These are the counts", (run({"heapprof", "run.prof"}, {cwd = other})))
   end)
 
+  it("tells objects and what they own as one", function()
+    local p = profiles.new {}
+    local site = p:stack(nil, {source = "@a.lua", name = "", line = 3, maker = "table"})
+    for _ = 1, 100 do p:new("table", site, 56) p:new("part", site, 96) end
+    local out = answer(write(p, "two_kinds"))
+    local line = "made at @a.lua:3 in main chunk: 14.8 KB in 100 tables\n"
+    assert.matches("^100.0%% of all bytes are tables and their slots " .. line, out)
+    assert.matches("\n100.0%% of what lives are tables and their slots " .. line, out)
+    assert.matches("  table   table  @a.lua:3", out)
+    p:new("part", p:stack(nil, {source = "@a.lua", line = 4, maker = "growth"}), 1 << 20)
+    assert.matches("are slots, stacks and code made at @a.lua:4[^\n]*: 1.0 MB in 1 block\n",
+                   answer(write(p, "two_kinds")))
+  end)
+
   it("tells what is unattributed", function()
     local p = profiles.new()
     local nobody = p:stack(nil, {maker = "unattributed"})
@@ -506,6 +520,14 @@ describe("--leaks", function()
     assert.matches(" in leak\n", out)
     assert.not_matches("work", out)
     assert.not_matches("garbage", out)
+  end)
+
+  it("begins with the function that allocated most of it, and what of it may be garbage", function()
+    local out = answer("--leaks", churn "churn")
+    assert.matches("^70.9%% of what was never freed was allocated by @a.lua in leak: 19.5 KB of " ..
+                   "27.5 KB\n10.7 KB of it came last, and may be garbage", out)
+    assert.matches("\nWhat lives need not grow: heapdiff of three snapshots tells what does\n\n" ..
+                   "Allocated, never freed, by site: ", out)
   end)
 
   it("says that all of a short interval may be garbage", function()
