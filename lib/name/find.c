@@ -295,9 +295,17 @@ static lh_range trim(lh_range range) {
   return range;
 }
 
+/* "function @app.lua:42" is the function there, whatever its name; *place: "@app.lua:42". */
+static bool is_function_at(lh_range range, lh_range *place) {
+  *place = range;
+  return lh_range_skip(place, "function ") && lh_range_length(*place) > 2 && *place->at == '@' &&
+         place->end[-1] >= '0' && place->end[-1] <= '9';
+}
+
 /* The name of a class may begin or end with blanks, or begin with @. */
 static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_set *out) {
   bool found = false;
+  lh_range place;
   int code = add_instances(finder, whole, false, false, out);
   if (!code && out->n == 0) code = add_instances(finder, range, false, false, out);
   if (code || out->n) {
@@ -312,6 +320,8 @@ static int find_class_or(lh_finder *finder, lh_range whole, lh_range range, lh_s
   code = lh_find_phrase(finder, range, out, &found);
   if (!code && !found && lh_range_has_star(range))
     code = add_instances(finder, range, true, false, out);
+  if (!code && !found && out->n == 0 && is_function_at(range, &place))
+    return find_by_place(finder, place, out);
   return code || out->n || found ? code : lh_find_path(finder, range, out);
 }
 

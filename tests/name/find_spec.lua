@@ -183,6 +183,14 @@ describe("an object", function()
                  'string.format("%p", file) gives', select(2, find(printed)), 1, true)
   end)
 
+  it("is found by function and its place, whatever its name, and so are its parts", function()
+    assert.same({find "@app.lua:6"}, {find "function @app.lua:6"})
+    assert.same({find "upvalue s of function fn @app.lua:6"},
+                {find "upvalue s of function @app.lua:6"})
+    assert.match("no function starts at '@app.lua:7': try", select(2, find "function @app.lua:7"),
+                 1, true)
+  end)
+
   it("is found by its class, and by its place", function()
     local _, class = find("Session")
     assert.equal("Session", class)
