@@ -6,7 +6,8 @@
 ** after its most frequent reference.
 **
 ** The reference to clear is in a collection the last step with a varying key:
-** _G.bus.listeners.tick[17] of _G.bus.listeners.tick[17].fn. Else it is the last reference. The
+** _G.bus.listeners.tick[17] of _G.bus.listeners.tick[17].fn. Else it is the last reference; of a
+** long path through a chain, such as _G.app.handler(upvalue next)*, the one to the chain. The
 ** code that may clear it is the functions that name the field. If too many name it, as with "data",
 ** the field around it is tried, and in the end the local variable: the functions that use that one.
 */
@@ -82,13 +83,33 @@ static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, where
   return code;
 }
 
+/* Returns the number of steps up to a chain that is most of the path: steps that repeat, a few kinds
+** at most, up to a few others at the end. 0: there is none. */
+static size_t steps_to_chain(const lh_snapshot *snapshot, const lh_path *path) {
+  enum { MOST_KINDS = 4 };
+  const lh_edge *steps = path->steps;
+  for (size_t end = path->n_steps; end + MOST_LOOKED_AT > path->n_steps; end--)
+    for (size_t n = 1; n <= MOST_KINDS; n++) {
+      size_t i = end;
+      while (i > n && lh_edges_alike(snapshot, &steps[i - 1], &steps[i - 1 - n])) i--;
+      if (2 * (end - (i - n)) > path->n_steps) return i - n;
+    }
+  return 0;
+}
+
 static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_to_cut *out,
                              lh_error *error) {
   size_t n = path->n_steps;
   bool is_entry = false;
   int code = LH_OK;
   *out = (where_to_cut){.name = LH_NO_OBJECT};
-  if (n > LH_LONG_PATH || lh_is_permanent(snapshot, path->steps[n - 1].target)) return LH_OK;
+  if (lh_is_permanent(snapshot, path->steps[n - 1].target)) return LH_OK;
+  if (n > LH_LONG_PATH) {
+    n = steps_to_chain(snapshot, path);
+    if (n == 0 || !is_clearable(path->steps[n - 1].kind)) return LH_OK;
+    out->n_steps = n;
+    return find_code(snapshot, path, n, out, error);
+  }
   bool entries[MOST_LOOKED_AT];
   code = find_entries(snapshot, path, entries, error);
   for (; n > 0 && path->n_steps - n < MOST_LOOKED_AT && !is_entry && code == LH_OK; n--)

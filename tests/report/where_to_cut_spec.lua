@@ -29,6 +29,15 @@ describe("where to cut a path", function()
       deep = at
       for i = 1, 40 do at.next = {} at = at.next end
       last, at = setmetatable({at}, {__mode = "v"}), nil
+      local function wrap(next, cfg)
+        return function() return next and next(), cfg end
+      end
+      router = {routes = {["/"] = wrap(nil, {link = 1})}}
+      for i = 1, 40 do router.routes["/"] = wrap(router.routes["/"]) end
+      at = {}
+      mixed = at
+      for i = 1, 40 do at["k" .. i] = {} at = at["k" .. i] end
+      mixed_end, at = setmetatable({at}, {__mode = "v"}), nil
       pages = {}
       for i = 1, 20 do pages[("https://example.org/"):rep(10) .. i] = {page = i} end
       shared = {owner = {big = ("x"):rep(5000)}}
@@ -99,10 +108,17 @@ describe("where to cut a path", function()
                  "@shop.lua:%d+\n", out)
   end)
 
-  it("is not told of what stays for good, nor at the end of a long path", function()
+  it("is not told of what stays for good", function()
     assert.not_match("To cut", told "_G.string")
-    assert.not_match("To cut", told "_G.last[1]")
-    assert.equal(json.null, path_of "_G.last[1]".clear)
+  end)
+
+  it("is where a chain begins, if the path is long", function()
+    assert.match("\nTo cut this path, clear _G%.deep\n", told "_G.last[1]")
+    assert.equal("_G.deep", path_of "_G.last[1]".clear)
+    local chain = '\nTo cut this path, clear _G%.router%.routes%["/"%]\n' ..
+                  '    Code that names "/": main chunk @shop.lua\n'
+    assert.match(chain, told "{link}")
+    assert.not_match("To cut", told "_G.mixed_end[1]")
   end)
 
   it("says why a row retains more than the one above it", function()
