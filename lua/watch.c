@@ -43,6 +43,16 @@ static const char *shell_quote(const char *path) {
   return strchr(path, '\'') ? NULL : "'";
 }
 
+static void print_comparison(const lh_watch_report *report, const char *state) {
+  const char *first = report->before[0], *second = report->before[1], *third = report->path;
+  const char *quotes[] = {shell_quote(first), shell_quote(second), shell_quote(third)};
+  if (!quotes[0] || !quotes[1] || !quotes[2]) return;
+  hl_log(report->options->log,
+         (const char *[]){state, ": what grows: heapdiff ", quotes[0], first, quotes[0], " ",
+                          quotes[1], second, quotes[1], " ", quotes[2], third, quotes[2]},
+         13);
+}
+
 /* A signal handler or a forked child may call this. */
 static void print_report(const lh_watch_report *report, void *payload) {
   char state[80] = "";
@@ -61,6 +71,7 @@ static void print_report(const lh_watch_report *report, void *payload) {
                external > 0 ? " of external strings" : "", "; see it: heapview ", quote,
                report->path, quote},
            quote ? 14 : 10);
+    if (report->before[0]) print_comparison(report, state);
   }
 }
 
@@ -75,13 +86,14 @@ typedef struct wanted {
   bool has_strings, is_tracked, pool, has_pool;
 } wanted;
 
-/* 23, "23", "URG" or "SIGURG". */
+/* 23, "23", "URG" or "SIGURG"; true: URG. */
 static bool read_signal(lua_State *L, const hl_option *option, void *out) {
   char name[16] = "";
   (void)option;
   int is_number, type = lua_type(L, -1);
   lua_Integer n = lua_tointegerx(L, -1, &is_number);
-  if (type != LUA_TSTRING && type != LUA_TNUMBER) return false;
+  if (type == LUA_TBOOLEAN && lua_toboolean(L, -1)) n = lh_signal_number("URG");
+  if (type != LUA_TSTRING && type != LUA_TNUMBER && n == 0) return false;
   if (!is_number && type == LUA_TSTRING) {
     const char *text = lua_tostring(L, -1);
     for (size_t i = 0; i + 1 < sizeof name && text[i]; i++)
@@ -97,7 +109,7 @@ static bool read_signal(lua_State *L, const hl_option *option, void *out) {
 static const char *const try_word[] = {"try", NULL};
 static const hl_option options[] = {
     {"signal", HL_OTHER, .read = read_signal, .example = "signal=URG",
-     .need = "it needs the name or the number of a signal"},
+     .need = "it needs the name or the number of a signal, such as URG"},
     {"at", HL_SIZE, .field = FIELD(watch.at_bytes), .least = 1, .example = "at=512M"},
     {"again", HL_NUMBER, .field = FIELD(watch.again), .least = 1 + 1e-9, .example = "again=1.5",
      .need = "it needs a number above 1"},

@@ -127,6 +127,7 @@ typedef struct lh_watch_report {
                             writing; or a child that nobody watches any more still writes the
                             file */
   const char *state;     /* its tag; else part of its id if several are watched; else "" */
+  const char *before[2]; /* the third file that was written: the first two; else NULL */
   const lh_watch_options *options; /* a copy, without directory and program */
 } lh_watch_report;
 

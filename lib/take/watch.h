@@ -112,6 +112,8 @@ typedef struct lh_watcher {
   char state_id[5]; /* first digits of the id */
   char tag[64], log[PATH_MAX];
   char directory[PATH_MAX], program[NAME_MAX + 1], path[PATH_MAX + NAME_MAX + 128];
+  char written[2][PATH_MAX + NAME_MAX + 128]; /* the first files */
+  unsigned n_written;                         /* 3: the third one was told, or more */
 } lh_watcher;
 
 /* ==== watch.c ===================================================================== */

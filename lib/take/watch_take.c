@@ -30,7 +30,14 @@ static void report_file(const lh_watcher *w, const char *path, const lh_taken *t
   lh_watch_report r = {
       .path = path, .taken = taken, .error = error, .options = &w->options, .state = w->tag};
   if (!*w->tag && lh_watchers_count() > 1) r.state = w->state_id;
+  for (int i = 0; i < 2 && taken && w->n_written == 2; i++) r.before[i] = w->written[i];
   if (w->options.report) w->options.report(&r, w->options.payload);
+}
+
+/* Call after the report. */
+static void note_written(lh_watcher *w, const char *path) {
+  if (w->n_written < 2) (void)snprintf(w->written[w->n_written], sizeof w->written[0], "%s", path);
+  if (w->n_written < 3) w->n_written++;
 }
 
 const char *lh_watch_next_file(lua_State *L) {
@@ -54,6 +61,7 @@ static void forget_job(lh_watcher *w, size_t i) {
 
 static void forget_jobs_of_parent(lh_watcher *w) {
   w->forked = false;
+  w->n_written = 0;
   for (size_t i = 0; i < LH_MOST_JOBS; i++) forget_job(w, i);
 }
 
@@ -68,6 +76,7 @@ void lh_watch_reap(lh_watcher *w) {
     if (!lh_job_was_reported(w->jobs[i]))
       report_file(w, lh_job_path(w->jobs[i]), rc == LH_OK ? &taken : NULL,
                   rc == LH_OK ? NULL : &error);
+    if (rc == LH_OK) note_written(w, lh_job_path(w->jobs[i]));
     forget_job(w, i);
   }
 }
@@ -169,6 +178,7 @@ static void take_watched(lh_watcher *w, lua_State *L, bool background, bool or_d
   }
   int rc = lh_take_file(L, w->path, &w->take, &taken, &error);
   report_file(w, w->path, rc == LH_OK ? &taken : NULL, rc == LH_OK ? NULL : &error);
+  if (rc == LH_OK) note_written(w, w->path);
 }
 
 void lh_watch_serve(lh_watcher *w, lua_State *L, unsigned wanted, bool background) {

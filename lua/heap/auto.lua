@@ -26,7 +26,7 @@ local auto = {}
 
 ---Each option may be a string as in LUA_HEAP.
 ---@class heap.auto.options: heap.track_options
----@field signal? string|integer a snapshot on this signal: "URG"
+---@field signal? string|integer|true a snapshot on this signal; true: "URG"
 ---@field at? string|number when the heap comes to this size: "512M"
 ---@field again? string|number and each time it is so many times as big. Default 1.5
 ---@field every? string|number each time so long has passed: "10m"
