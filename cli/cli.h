@@ -236,6 +236,9 @@ void cli_table_free(cli_table *table); /* without printing */
 /* False: the terminal has no room for the kept rows with 24 columns for each broken cell. */
 bool cli_table_fits(const cli_table *table);
 
+/* Prints a line without its end; on a terminal in several, which end between words, if it is wide. */
+void cli_print_sentence(const cli *c, const char *text);
+
 /* True: stdout is a terminal with room for the most important columns only. */
 bool cli_is_narrow(const cli *c);
 

@@ -90,22 +90,28 @@ typedef struct terminal {
   lh_printer printer; /* first: print_line and others cast it to terminal */
   cli *c;
   const char *file;
+  bool has_command; /* the next line, which users paste */
 } terminal;
 
 static void print_line(lh_printer *printer, lh_style style, const char *line) {
-  const cli *c = ((terminal *)printer)->c;
+  terminal *t = (terminal *)printer;
   if (!cli_has_room()) return;
   while (*line == '\n') putchar(*line++);
-  if (style == LH_PLAIN)
-    puts(line);
+  if (style != LH_PLAIN) printf("%s", cli_style_on(t->c, style));
+  if (t->has_command)
+    printf("%s", line);
   else
-    printf("%s%s%s\n", cli_style_on(c, style), line, cli_style_off(c));
+    cli_print_sentence(t->c, line);
+  printf("%s\n", style != LH_PLAIN ? cli_style_off(t->c) : "");
+  t->has_command = false;
 }
 
 static char *command_of(lh_printer *printer, const char *why, lh_next next, const char *subject,
                         const char *other) {
+  terminal *t = (terminal *)printer;
   (void)why;
-  return cli_next_command(next, ((const terminal *)printer)->file, subject, other);
+  t->has_command = true;
+  return cli_next_command(next, t->file, subject, other);
 }
 
 static size_t choose_columns(bool narrow, const lh_report *report, const lh_table *table,

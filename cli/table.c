@@ -5,7 +5,7 @@
 ** columns of names and paths are broken to fit: before `.` and `[`, after a blank or comma, and in
 ** a long file name after a slash. Other names and keys stay whole, because users paste them; a long
 ** one makes its line longer. A quoted key of more than 64 bytes is always cut; heappath finds it by
-** its beginning.
+** its beginning. Sentences are broken between words.
 **
 ** Rows are kept until all widths are known, or until they take 4 MB, about 20,000 rows. Then the
 ** widths are fixed, and later rows are printed at once: a million rows need no memory. A cell wider
@@ -219,6 +219,37 @@ static size_t least_width(const cli_table *table, size_t column, size_t share) {
     }
   }
   return least > share ? share > LEAST_WIDTH ? share : LEAST_WIDTH : least;
+}
+
+/* Bytes up to the last word that fits `width`, with the blank behind it, or else the first one. */
+static size_t fitting_words(const char *text, size_t width, position *in) {
+  size_t used = 0, bytes, words = 0;
+  position at_words = *in;
+  for (size_t at = 0; text[at] != '\0'; at += bytes) {
+    bool ends = end_before(in, text, at) == END_OF_NAME && text[at - 1] == ' ' && text[at] != ' ';
+    if (ends && used > strspn(text, " ")) words = at, at_words = *in;
+    used += character_width(text + at, &bytes);
+    if (used <= width || words == 0) continue;
+    *in = at_words;
+    return words;
+  }
+  return strlen(text);
+}
+
+void cli_print_sentence(const cli *c, const char *text) {
+  if (!c->stdout_terminal) {
+    fputs(text, stdout);
+    return;
+  }
+  size_t width = terminal_width(), first = strspn(text, " ");
+  int indent = 0;
+  position in = {0};
+  for (size_t taken; *text != '\0'; text += taken) {
+    taken = fitting_words(text, width - (size_t)indent, &in);
+    size_t shown = taken - (text[taken] != '\0' && text[taken - 1] == ' ');
+    printf("%s%*s%.*s", indent > 0 ? "\n" : "", indent, "", (int)shown, text);
+    if (first + INDENT < width / 2) indent = (int)first + INDENT;
+  }
 }
 
 static void break_cells(const cli_table *table, char **cells) {

@@ -162,12 +162,18 @@ static void print_not_enough(cli *c, const subject *s, const lh_independent *fou
   char *text = counted_paths_text(found, others);
   char *common = common_text(c, s, junction ? "from" : "below", found);
   const char *verb = found->n - others == 1 ? "leads" : "lead";
-  if (junction)
-    printf("\nCutting %s path before it reaches %s is not enough: %s %s%s to that object%s\n",
-           others ? "this" : "one", junction, text, verb, common, others ? ":" : "");
-  else
-    printf("\nCutting %s path%s is not enough: %s %s%s to it%s\n", others ? "this" : "one", common,
-           text, verb, is_below ? " from there" : "", others ? ":" : "");
+  const char *whose = others ? "this" : "one", *end = others ? ":" : "";
+  char *sentence = junction
+                       ? cli_format(
+                             "Cutting %s path before it reaches %s is not enough: %s %s%s to that "
+                             "object%s",
+                             whose, junction, text, verb, common, end)
+                       : cli_format("Cutting %s path%s is not enough: %s %s%s to it%s", whose,
+                                    common, text, verb, is_below ? " from there" : "", end);
+  putchar('\n');
+  cli_print_sentence(c, sentence);
+  putchar('\n');
+  free(sentence);
   if (others) print_independent(c, s, found, 1);
   free(text);
   free(common);
@@ -250,9 +256,12 @@ static void print_found_paths(cli *c, const request *r, const subject *s, const 
   for (size_t i = 0; i < n_paths; i++) {
     bool folded = paths[i].n_steps > LH_LONG_PATH;
     char *text = cli_must(lh_whole_path_text(s->snapshot, &paths[i], folded));
-    printf("%s%s%s %s%s%s\n", i == 0 ? "" : "\n", cli_style_on(c, LH_BOLD),
-           i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text,
-           cli_style_off(c));
+    char *sentence = cli_format(
+        "%s %s%s", i == 0 ? s->text : "and by:", i == 0 ? "is kept alive by: " : "", text);
+    printf("%s%s", i == 0 ? "" : "\n", cli_style_on(c, LH_BOLD));
+    cli_print_sentence(c, sentence);
+    puts(cli_style_off(c));
+    free(sentence);
     if (i == 0) print_asked(c, NULL, r, s);
     putchar('\n');
     lh_request asked = {.path = &paths[i], .id = s->id};

@@ -174,6 +174,36 @@ describe("output", function()
     assert.match("\nLeft out for want of room: a step, bytes, with what they retain\n", out)
   end)
 
+  it("ends the lines of sentences between words, and no command", function()
+    local folder = select(2, support.lua [[
+      local heap = require "heap"
+      local the_requests_of_this_server, one_of_them = {by_number = {}}, {1}
+      for _, name in ipairs {"a", "b", "c"} do
+        for i = 1, 500 do
+          table.insert(the_requests_of_this_server.by_number, {the_body_of_the_request = {i}})
+        end
+        heap.snapshot(name)
+      end]])
+    local env = {env = {NO_COLOR = "1"}, cwd = folder}
+    local told = run({"heaptop", "--leaks", "c"}, {cwd = folder})
+    local first = "_requests_of_this_server in main chunk @program.lua of main thread"
+    assert.matches(first .. ").by_number[*] grows: 1,500 ", told, 1, true)
+    for command, expected in pairs {
+      ["heaptop --leaks c"] = told,
+      ["heappath c @program.lua:0"] = run({"heappath", "c", "@program.lua:0"}, {cwd = folder}),
+    } do
+      local out = support.on_terminal(command, env)
+      if not out then return end
+      local is_narrow = true
+      for _, line in ipairs(lines(out)) do is_narrow = is_narrow and utf8.len(line) <= 80 end
+      assert.is_true(is_narrow, out)
+      if command:find "top" then
+        assert.equal(expected:gsub("%s+", " "), (out:gsub("%s+", " ")))
+        assert.matches("\n    Why it stays: heappath c 0x%x+\n", out)
+      end
+    end
+  end)
+
   it("breaks no number, however wide the terminal is", function()
     local tracked = select(2, support.lua [[
       local heap = require "heap"
