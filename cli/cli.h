@@ -236,7 +236,7 @@ void cli_table_free(cli_table *table); /* without printing */
 /* False: the terminal has no room for the kept rows with 24 columns for each broken cell. */
 bool cli_table_fits(const cli_table *table);
 
-/* Prints a line without its end; on a terminal in several, which end between words, if it is wide. */
+/* Prints a line without its end; on a terminal in several, which end between words, if wide. */
 void cli_print_sentence(const cli *c, const char *text);
 
 /* True: stdout is a terminal with room for the most important columns only. */

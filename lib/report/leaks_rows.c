@@ -397,7 +397,7 @@ static bool is_filled_at(const bounds *b, uint32_t place, uint64_t objects) {
   return i != LH_NO_NUMBER && objects <= b->found->growings.list[i].entries;
 }
 
-/* One object of each element: its key, or a part such as its name, to which only fixed keys lead. */
+/* One object of each element: its key, or a part such as its name, under fixed keys only. */
 static bool is_one_of_each(const bounds *b, const lh_cause *part) {
   uint32_t at = part->at;
   bool is_part = false;

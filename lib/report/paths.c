@@ -83,8 +83,8 @@ static int find_code(lh_snapshot *snapshot, const lh_path *path, size_t n, where
   return code;
 }
 
-/* Returns the number of steps up to a chain that is most of the path: steps that repeat, a few kinds
-** at most, up to a few others at the end. 0: there is none. */
+/* Returns the number of steps up to a chain that is most of the path: steps of a few kinds that
+** repeat, up to a few others at the end. 0: there is none. */
 static size_t steps_to_chain(const lh_snapshot *snapshot, const lh_path *path) {
   enum { MOST_KINDS = 4 };
   const lh_edge *steps = path->steps;

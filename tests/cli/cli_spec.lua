@@ -371,7 +371,6 @@ describe("heappath", function()
                              [">.dot.x; cat .dot.x"] = "Listener"} do
       assert.equal(begins, in_dir("heappath c Listener " .. to):match "%a+", to)
     end
-    assert.matches("^Listener", (in_dir "heappath --format text c Listener | cat"))
     assert.matches("^digraph", (in_dir "heappath --format dot c Listener >x.txt; cat x.txt"))
   end)
 

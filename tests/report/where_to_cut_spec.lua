@@ -1,8 +1,6 @@
 -- where_to_cut_spec.lua - behind each path: what to clear for it to go, and code that names what
 -- that is in; and that a row may retain more than the one above it.
 
-local json = require "cjson"
-
 local ask_view = require "tests.common.ask_view"
 local support = require "tests.common.support"
 
