@@ -35,11 +35,11 @@ Of 10,000 messages that line 51 made for say, 1,000 stay. All lines that made wh
     12,353 objects were made since tracking began, all recorded
 
 And those that allocate most, whatever became of it:
-    $ heapsql c "select site, made_objects, made_bytes, freed_bytes from sites order by made_bytes desc limit 3"
-    site                        made_objects  made_bytes  freed_bytes
-    @tracked.lua:51 in message         10920     1659840      1374080
-    @tracked.lua:59 in deliver             0       65504        32736
-    @tracked.lua:73 in serve            1376       50013        21921
+    $ heapsql c "select site, made_objects, made_bytes from sites order by made_bytes desc limit 3"
+    site                        made_objects  made_bytes
+    @tracked.lua:51 in message         10920     1659840
+    @tracked.lua:59 in deliver             0       65504
+    @tracked.lua:73 in serve            1376       50013
 
 ]==]
 local heap = require "heap"
