@@ -69,8 +69,8 @@ static lh_verdict join_verdicts(const builder *b, lh_verdict x, lh_verdict y) {
   return x > y ? x : y;
 }
 
-/* Are there no more objects, and only tables whose slots change? Keys that slide through a full table
-** make it bigger and smaller, so its entries decide. */
+/* Are there no more objects, and only tables whose slots change? Keys that slide through a full
+** table make it bigger and smaller, so its entries decide. */
 static bool are_slots(const builder *b, const lh_figures *at) {
   return !b->halves && at[b->ladder->n_snapshots - 1].entries > 0 &&
          judge(b, &at->objects) == LH_LEVEL && judge(b, &at->all_objects) == LH_LEVEL;

@@ -291,7 +291,8 @@ static bool is_more_than_bounded(const lh_trial_counts *counts) {
 }
 
 /* False if fewer came than in the runs before, beyond chance, or if most went once: a cache that
-** fills up, an index that is emptied now and then. `sure`: standard deviations of the difference. */
+** fills up, an index that is emptied now and then. `sure`: standard deviations of the
+** difference. */
 static bool is_steady(const lh_trial *trial, const lh_trial_counts *counts, double sure) {
   double runs_before = (double)trial->gain_runs_before, gain = (double)gained(counts);
   if (2 * counts->before < counts->earlier) return false;

@@ -97,7 +97,7 @@ describe("a ladder", function()
 
   --  _G.memo ~~weak keys~~> {}, which are garbage
   it("goes by the entries of a full table, not by its slots", function()
-    local dir = snapshots [[
+    local full = snapshots [[
       local heap = require "heap"
       order = {}
       local first, last = 1, 0
@@ -110,7 +110,8 @@ describe("a ladder", function()
         heap.snapshot("s" .. step)
       end
     ]]
-    local order = by_path(json_of("heapdiff --json s1 s2 s3 s4 s5 s6 s7 s8", dir).paths)["_G.order"]
+    local paths = json_of("heapdiff --json s1 s2 s3 s4 s5 s6 s7 s8", full).paths
+    local order = by_path(paths)["_G.order"]
     assert.same({6000, 6000, 6000, 6000}, {table.unpack(order.entries, 5)})
     for step = 5, 7 do assert.is_true(order.bytes[step] < order.bytes[step + 1]) end
     assert.equal("grew once", order.verdict)
