@@ -45,7 +45,7 @@ static bool begin_region(lh_elsewhere *e, const lh_mirrored *m, const lh_memory_
 
 static void copy_pages(lh_elsewhere *e, const lh_mirrored *m, const lh_memory_region *r,
                        uint64_t start, uint64_t end) {
-  bool is_silent = m->silent_file && *m->silent_file && strcmp(m->silent_file, r->path) == 0;
+  bool is_silent = lh_has_silent_file(m) && strcmp(m->silent_file, r->path) == 0;
   start = start_of_page(start);
   end = start_of_page(end + LAST_OF_PAGE);
   if (is_silent || end - start > LH_MOST_ELSEWHERE - e->copied_bytes) return;

@@ -388,7 +388,7 @@ static void put_section(lh_walk *walk) {
   lh_function_set functions = s->consistency.functions;
   const lh_mirrored *m = s->mirrored;
   bool is_wanted = s->request->path && !out->refused && (adds_up(s) || s->consistency.is_loading) &&
-                   !(m->silent_file && *m->silent_file);
+                   !lh_has_silent_file(m);
   lh_symbols *symbols = is_wanted ? lh_symbols_open(m->target, m->reading) : NULL;
   lh_function_sort(&functions);
   lh_out_u8(out, s->mirrored->stillness);

@@ -279,6 +279,10 @@ typedef struct lh_mirrored {
   lh_awaited *writing;      /* the same for the output, for this process's parent; NULL */
 } lh_mirrored;
 
+static inline bool lh_has_silent_file(const lh_mirrored *m) {
+  return m->silent_file && *m->silent_file;
+}
+
 /* True if Lua may have been in an invisible change of its heap. False for a core written at a
 ** fault, which is seldom inside Lua. */
 bool lh_is_in_doubt(const lh_mirrored *m);

@@ -176,9 +176,9 @@ int lh_write_mirrored(const lh_mirrored *mirrored, lh_outside_request *request, 
     return lh_fail(error, LH_EBUSY, "the program was in the middle of its work");
   int64_t more;
   for (;;) {
-    bool had_answer = !m.silent_file || !*m.silent_file;
+    bool was_silent = lh_has_silent_file(&m);
     int rc = write_into_file(&m, request, &more, error);
-    bool is_silent = had_answer && m.silent_file && *m.silent_file;
+    bool is_silent = !was_silent && lh_has_silent_file(&m);
     if (more == 0 && !is_silent) return rc;
     m.more_extra_bytes += more;
   }

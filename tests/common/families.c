@@ -40,8 +40,9 @@ void family_long_string(forge *f, unsigned i, unsigned n) {
   forge_string(f, family_name(i), text);
 }
 
-void family_truncated(forge *f, uint64_t address, uint64_t hash, uint64_t length) {
-  forge_string_head(f, LH_FLAG_TRUNCATED, address, length);
+void family_truncated(forge *f, unsigned more_flags, uint64_t address, uint64_t hash,
+                      uint64_t length) {
+  forge_string_head(f, LH_FLAG_TRUNCATED | more_flags, address, length);
   forge_uvarint(f, 4);
   forge_u64(f, hash);
   forge_bytes_of(f, "same", 4);

@@ -67,7 +67,8 @@ void family_string(forge *f, unsigned i, const char *format, ...)
 void family_long_string(forge *f, unsigned i, unsigned n);
 
 /* A string of 1,000 bytes of which the file keeps the first few, and this hash. */
-void family_truncated(forge *f, uint64_t address, uint64_t hash, uint64_t length);
+void family_truncated(forge *f, unsigned more_flags, uint64_t address, uint64_t hash,
+                      uint64_t length);
 
 /* A table up to its entries, with a metatable (UINT_MAX: none), and entries: the key an object, the
 ** name i, or a number; the value an object. */

@@ -11,12 +11,8 @@
 static void external_strings(forge *f, unsigned n) {
   family_table(f, 0, n);
   for (unsigned i = 0; i < n; i++) family_entry(f, name(i), at(1));
-  for (unsigned i = 0; i < n; i++) {
-    forge_string_head(f, LH_FLAG_TRUNCATED | LH_FLAG_EXTERNAL, name(i), 1 << 30);
-    forge_uvarint(f, 4);
-    forge_u64(f, i % 2 ? 1 : i);
-    forge_bytes_of(f, "same", 4);
-  }
+  for (unsigned i = 0; i < n; i++)
+    family_truncated(f, LH_FLAG_EXTERNAL, name(i), i % 2 ? 1 : i, 1 << 30);
   family_table(f, 1, 0);
   family_globals(f, 0);
 }

@@ -241,7 +241,7 @@ static void equal_strings(forge *f, unsigned n) {
 static void strings_of_one_hash(forge *f, unsigned n) {
   family_table(f, 0, n);
   for (unsigned i = 0; i < n; i++) family_entry(f, name(i), at(1));
-  for (unsigned i = 0; i < n; i++) family_truncated(f, name(i), 0x123456789abcdef, 1000 + i);
+  for (unsigned i = 0; i < n; i++) family_truncated(f, 0, name(i), 0x123456789abcdef, 1000 + i);
   family_table(f, 1, 0);
   family_globals(f, 0);
 }
@@ -249,7 +249,7 @@ static void strings_of_one_hash(forge *f, unsigned n) {
 static void strings_of_one_length(forge *f, unsigned n) {
   family_table(f, 0, n);
   for (unsigned i = 0; i < n; i++) family_entry(f, name(i), at(1));
-  for (unsigned i = 0; i < n; i++) family_truncated(f, name(i), (uint64_t)i << 40, 1000);
+  for (unsigned i = 0; i < n; i++) family_truncated(f, 0, name(i), (uint64_t)i << 40, 1000);
   family_table(f, 1, 0);
   family_globals(f, 0);
 }
@@ -274,7 +274,7 @@ static void shapes_of_chosen_hashes(forge *f, unsigned n) {
     family_table(f, 1 + i, 2);
     family_field(f, i, 0);
     family_field(f, i ? i - 1 : 0, 0);
-    family_truncated(f, name(i), (uint64_t)i << 32, 300);
+    family_truncated(f, 0, name(i), (uint64_t)i << 32, 300);
   }
   family_globals(f, 0);
 }
