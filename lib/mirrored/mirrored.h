@@ -56,6 +56,9 @@ const void *lh_deeper_thread(const lh_layout *layout, const void *thread, const 
 /* A running Lua function keeps `top` in a local: sets the thread's top to the end of its frame. */
 void lh_raise_top(const lh_layout *layout, const void *thread);
 
+/* Before abort() for an uncaught error Lua leaves all calls: only the message is on the stack. */
+bool lh_has_panicked(const lh_target *target, const lh_mirrored_state *state);
+
 /* ==== consistency.c =============================================================== */
 
 /* Set of C functions, at most LH_MOST_C_FUNCTIONS. */

@@ -132,3 +132,14 @@ bool lh_is_lua_call(const lh_peek *p, uint64_t address) {
   raw_call call;
   return lh_peek_at(p, address, &call, sizeof call) && !(call.status & RAW_CALL_IS_C);
 }
+
+bool lh_has_panicked(const lh_target *target, const lh_mirrored_state *state) {
+  const lh_layout *layout = &state->layout;
+  const raw_object *thread = (const raw_object *)state->main_thread;
+  const raw_value *stack = raw_stack(layout, thread);
+  enum { FUNCTION_AND_MESSAGE = 2, KIND = 0x0F };
+  return target->is_core && target->signal == SIGABRT && stack &&
+         !raw_stands_in_call(layout, thread) &&
+         RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *) == stack + FUNCTION_AND_MESSAGE &&
+         (stack[1].type & KIND) == RAW_SHORT_STRING;
+}

@@ -95,23 +95,12 @@ static int see_state(state_writer *s, const lh_seen_state *seen, lh_error *error
   s->state.layout.user_values = lh_user_values_of(&s->state, release);
   s->noted_more_bytes = (int64_t)seen->noted_extra_bytes - LH_USUAL_EXTRA_BYTES;
   const raw_value *registry = &RAW_FIELD(s->state.global, RAW_GLOBAL_REGISTRY, raw_value);
-  if (!has_table_of_target(s, (const raw_table *)registry->as.object))
+  uint64_t of_global = s->state.layout.type_metatables + RAW_BASIC_TYPES * sizeof(void *);
+  if (!is_of_target(s, s->state.global, of_global) ||
+      !has_table_of_target(s, (const raw_table *)registry->as.object))
     return lh_fail_amid_change(error);
   lh_find_own(&s->state);
   return has_own_of_target(s, seen->gc_bytes) ? LH_OK : lh_fail_amid_change(error);
-}
-
-/* Before abort() for an uncaught error Lua leaves all calls: only the message is on the stack. */
-static bool has_panicked(const state_writer *s) {
-  const lh_target *target = s->mirrored->target;
-  const lh_layout *layout = &s->state.layout;
-  const raw_object *thread = (const raw_object *)s->state.main_thread;
-  const raw_value *stack = raw_stack(layout, thread);
-  enum { FUNCTION_AND_MESSAGE = 2, KIND = 0x0F };
-  return target->is_core && target->signal == SIGABRT && stack &&
-         !raw_stands_in_call(layout, thread) &&
-         RAW_FIELD(thread, RAW_THREAD_TOP, const raw_value *) == stack + FUNCTION_AND_MESSAGE &&
-         (stack[1].type & KIND) == RAW_SHORT_STRING;
 }
 
 static uint64_t time_of_shot(const lh_mirrored *m) {
@@ -215,6 +204,16 @@ static bool has_string_of_target(state_writer *s, const raw_string *string, uint
   }
 }
 
+/* The walk has read the text of the table's own __mode, which need not be on a list. */
+static bool has_mode_of_target(state_writer *s) {
+  const raw_string *mode = s->shot.walk.mode;
+  if (!mode) return true;
+  return is_of_target(s, mode, offsetof(raw_string, contents)) &&
+         (mode->type == RAW_SHORT_STRING || mode->type == RAW_LONG_STRING) &&
+         has_bounded_length(s, (const raw_object *)mode) &&
+         has_string_of_target(s, mode, raw_string_bytes(mode));
+}
+
 /* A negative number is a vector of more bytes than there are. A function of 5.5 may have its code
 ** in memory that Lua does not own. */
 static bool has_proto_of_target(state_writer *s, const raw_proto *p) {
@@ -241,10 +240,11 @@ static bool has_proto_of_target(state_writer *s, const raw_proto *p) {
   return true;
 }
 
-/* A running function may be on no list. A call whose slot is not below `top` has lost it. */
+/* A running function may be on no list. A call whose slot is not below `top` has lost it, and is
+** not read, unless it is the first one. */
 static bool has_function_of_target(state_writer *s, const raw_call *call, const raw_value *top) {
-  if (call->function >= top || call->function->type != (RAW_LUA_CLOSURE | RAW_COLLECTABLE))
-    return true;
+  bool is_read = !call->previous || call->function < top;
+  if (!is_read || call->function->type != (RAW_LUA_CLOSURE | RAW_COLLECTABLE)) return true;
   const raw_lua_closure *c = (const raw_lua_closure *)call->function->as.object;
   return is_of_target(s, c, sizeof *c) && (!c->proto || has_proto_of_target(s, c->proto));
 }
@@ -260,7 +260,7 @@ static bool has_thread_of_target(state_writer *s, const raw_object *thread) {
   if (!stack) return true; /* the thread is just being created */
   bool is_so = is_of_target(s, stack, raw_stack_slots(layout, thread) * sizeof *stack);
   for (; is_so; call = call->next) {
-    is_so = has_function_of_target(s, call, top);
+    is_so = is_of_target(s, call, sizeof *call) && has_function_of_target(s, call, top);
     if (call == last) break;
   }
   return is_so;
@@ -277,7 +277,8 @@ static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64
   const raw_upvalue *u = (const raw_upvalue *)object;
   if (object->marked & s->consistency.dead_white) return true;
   switch (object->type) {
-    case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
+    case RAW_TABLE:
+      return has_table_of_target(s, (const raw_table *)object) && has_mode_of_target(s);
     case RAW_SHORT_STRING:
     case RAW_LONG_STRING: return has_string_of_target(s, (const raw_string *)object, bytes);
     case RAW_PROTO: return has_proto_of_target(s, (const raw_proto *)object);
@@ -569,7 +570,7 @@ static int write_state(state_writer *s, const lh_seen_state *seen, lh_file *file
   int rc = see_state(s, seen, error);
   if (rc < 0) return rc;
   gather_facts(s);
-  s->request->has_panicked = has_panicked(s);
+  s->request->has_panicked = lh_has_panicked(s->mirrored->target, &s->state);
   if (!s->request->path) return only_count(s, error);
   lh_own_content own = {.state_id = s->shot.facts.state_id,
                         .time_ns = s->shot.facts.time_ns,

@@ -146,6 +146,7 @@ static unsigned mode_of(lh_walk *walk, const raw_table *t) {
   if (!slot || (slot->value_type & ~0x10) != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return 0;
   const raw_string *mode = (const raw_string *)slot->value.object;
   if (!may_look_at(walk, mode)) return 0;
+  walk->mode = mode;
   uint64_t length = raw_string_length(mode);
   const char *text = raw_text(mode);
   for (uint64_t i = 0; i < length && text[i]; i++) {
@@ -223,6 +224,7 @@ static void walk_table(lh_walk *walk, const raw_table *t) {
   uint64_t own = (uintptr_t)t;
   unsigned head = LH_REC_TABLE;
   bool dead = (t->marked & walk->dead_white) != 0;
+  walk->mode = NULL;
   if (!dead && t->metatable) head |= LH_FLAG_METATABLE;
   if (!dead) head |= mode_of(walk, t);
   if (!lh_walk_begin(walk, (const raw_object *)t, head)) return;

@@ -88,6 +88,7 @@ struct lh_walk {
   uint64_t previous;                       /* address of the object before */
   uint8_t dead_white;                      /* mask of the other white in a sweep phase, else 0 */
   const raw_string *mode_name;             /* "__mode" */
+  const raw_string *mode;                  /* the text of this table's own __mode; NULL */
   const raw_string *modes[LH_MODES_KNOWN]; /* 5.4.0: texts seen on the lists; direct-mapped */
   lh_code_position positions[LH_POSITIONS_CACHED]; /* by pc, direct-mapped */
   lh_met_key met[LH_KEYS_MET];

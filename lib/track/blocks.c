@@ -63,7 +63,8 @@ bool lh_blocks_remove(lh_blocks *b, const void *block, lh_life *life) {
 **
 ** C code may have requested blocks that the collector does not count, and keep them in userdata, as
 ** LPeg keeps its patterns. So the first words of each userdata are taken for addresses of blocks,
-** too. A word that is no address does no harm (allocate_trailer.c). */
+** too. A word that is no address does no harm (allocate_trailer.c). The text of an external string
+** of 5.5 may be such a block, or other memory. */
 
 enum { MOST_WORDS = 64 };
 
@@ -112,6 +113,10 @@ static void add_words(census *c, const raw_userdata *u) {
   }
 }
 
+static void add_old_text(census *c, const raw_string *s) {
+  if (raw_kind_of_string(s) == RAW_STRING_EXTERNAL) add_old_block(c, raw_text(s));
+}
+
 static void add_old_object(census *c, const raw_object *o) {
   c->bytes += lh_walk_shallow_bytes(&c->r->layout, c->r->main_thread, o);
   if (o->type != RAW_THREAD) add_old_block(c, o);
@@ -120,6 +125,7 @@ static void add_old_object(census *c, const raw_object *o) {
     case RAW_PROTO: add_old_proto(c, (const raw_proto *)o); break;
     case RAW_THREAD: add_old_thread(c, o); break;
     case RAW_USERDATA: add_words(c, (const raw_userdata *)o); break;
+    case RAW_LONG_STRING: add_old_text(c, (const raw_string *)o); break;
     default: break;
   }
 }

@@ -481,6 +481,65 @@ static void test_not_mirrored(void **unused) {
   lua_close(L);
 }
 
+/* Memory above `own_lacks` is not the target's. */
+static void refuse_without(lua_State *L, const void *lacks) {
+  lh_mirrored m = in_call();
+  lh_outside_request request = {.path = "a"};
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
+  remove_files();
+  own_lacks = (uintptr_t)lacks;
+  own_region.end = own_region.present_bytes = own_lacks;
+  assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+  own_lacks = 0;
+  own_region.end = own_region.present_bytes = INT64_MAX;
+}
+
+/* The slot of a thread's first call is above its top, and has a function whose lines are memory of
+** this process: one of them would be told as the line where the function stands. */
+static void test_first_call_above_top(void **unused) {
+  enum { ABOVE_TOP = 10 };
+  (void)unused;
+  static raw_line secret = {.pc = 0, .line = 1234};
+  static const int8_t deltas[4];
+  static uint32_t code[4];
+  raw_proto proto = {.type = RAW_PROTO,
+                     .n_code = 4,
+                     .n_line_deltas = 4,
+                     .n_lines = 1,
+                     .code = code,
+                     .line_deltas = deltas,
+                     .lines = &secret};
+  raw_lua_closure function = {.type = RAW_LUA_CLOSURE, .proto = &proto};
+  lua_State *L = own_new_heap(), *thread = lua_newthread(L);
+  assert_int_equal(lh_attach(L, NULL), LH_OK);
+  const lh_state *state = lh_find_state(L, NULL);
+  raw_call *call = (raw_call *)(uintptr_t)raw_base_call(&state->layout, thread);
+  raw_value *slot = (raw_value *)(uintptr_t)raw_stack(&state->layout, thread) + ABOVE_TOP;
+  slot->as.object = (const raw_object *)(const void *)&function;
+  slot->type = RAW_LUA_CLOSURE | RAW_COLLECTABLE;
+  call->function = slot;
+  call->saved_pc = code + 1;
+  refuse_without(L, &secret);
+}
+
+/* The text of a __mode is no object of the state: which tables are weak would tell its letters. */
+static void test_mode_not_mirrored(void **unused) {
+  (void)unused;
+  static struct {
+    raw_string string;
+    char more[8];
+  } secret = {.string = {.type = RAW_SHORT_STRING, .short_length = 1}};
+  secret.string.contents[0] = 'k';
+  lua_State *L = own_new_heap();
+  lua_newtable(L);
+  lua_pushstring(L, "k");
+  lua_setfield(L, -2, "__mode");
+  const raw_table *t = lua_topointer(L, -1);
+  raw_slot *slot = (raw_slot *)(uintptr_t)t->slots;
+  slot->value.object = (const raw_object *)(const void *)&secret;
+  refuse_without(L, &secret);
+}
+
 /* A mark may be linked behind a dead object: so that must be the target's, too. */
 static void test_dead_and_not_mirrored(void **unused) {
   enum { SWEEPS = 3 };
@@ -543,6 +602,8 @@ int main(void) {
                                      cmocka_unit_test(test_running_function),
                                      cmocka_unit_test(test_extra_space),
                                      cmocka_unit_test(test_not_mirrored),
+                                     cmocka_unit_test(test_first_call_above_top),
+                                     cmocka_unit_test(test_mode_not_mirrored),
                                      cmocka_unit_test(test_dead_and_not_mirrored),
                                      cmocka_unit_test(test_length_wraps_around)};
   return folder_run(tests);
