@@ -194,24 +194,25 @@ static bool is_brought(state_writer *s, const void *at, uint64_t bytes) {
 }
 
 static bool has_string_of_target(state_writer *s, const raw_string *string, uint64_t bytes) {
-  uint64_t length = raw_string_length(string);
   if (!is_of_target(s, string, bytes)) return false;
   switch (raw_kind_of_string(string)) {
-    case RAW_STRING_REGULAR: return raw_text(string) == (const char *)string + bytes - 1 - length;
+    case RAW_STRING_REGULAR:
+      return raw_text(string) == (const char *)string + bytes - 1 - raw_string_length(string);
     case RAW_STRING_FIXED:
-    case RAW_STRING_EXTERNAL: return is_brought(s, raw_text(string), length);
+    case RAW_STRING_EXTERNAL: return true; /* see may_read_text */
     default: return false;
   }
 }
 
-/* The walk has read the text of the table's own __mode, which need not be on a list. */
-static bool has_mode_of_target(state_writer *s) {
-  const raw_string *mode = s->shot.walk.mode;
-  if (!mode) return true;
-  return is_of_target(s, mode, offsetof(raw_string, contents)) &&
-         (mode->type == RAW_SHORT_STRING || mode->type == RAW_LONG_STRING) &&
-         has_bounded_length(s, (const raw_object *)mode) &&
-         has_string_of_target(s, mode, raw_string_bytes(mode));
+/* A __mode need not be on any list. */
+static bool may_read_text(const lh_walk *walk, const raw_string *string) {
+  state_writer *s = writer_of(walk);
+  bool is_string = is_of_target(s, string, offsetof(raw_string, contents)) &&
+                   (string->type == RAW_SHORT_STRING || string->type == RAW_LONG_STRING) &&
+                   has_bounded_length(s, (const raw_object *)string) &&
+                   has_string_of_target(s, string, raw_string_bytes(string));
+  return is_string && (raw_kind_of_string(string) == RAW_STRING_REGULAR ||
+                       is_brought(s, raw_text(string), raw_string_length(string)));
 }
 
 /* A negative number is a vector of more bytes than there are. A function of 5.5 may have its code
@@ -277,8 +278,7 @@ static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64
   const raw_upvalue *u = (const raw_upvalue *)object;
   if (object->marked & s->consistency.dead_white) return true;
   switch (object->type) {
-    case RAW_TABLE:
-      return has_table_of_target(s, (const raw_table *)object) && has_mode_of_target(s);
+    case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
     case RAW_SHORT_STRING:
     case RAW_LONG_STRING: return has_string_of_target(s, (const raw_string *)object, bytes);
     case RAW_PROTO: return has_proto_of_target(s, (const raw_proto *)object);
@@ -299,7 +299,8 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
   if (object->type == RAW_USERDATA)
     bytes = raw_content_offset(walk->layout, (const raw_userdata *)object);
-  s->walked_bytes += bytes + raw_external_bytes(object);
+  bool is_dead = (object->marked & walk->dead_white) != 0; /* its text may be gone */
+  s->walked_bytes += bytes + (is_dead ? 0 : raw_external_bytes(object));
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 
@@ -400,8 +401,10 @@ static void put_section(lh_walk *walk) {
   lh_symbols_close(symbols);
 }
 
-static const lh_walk_more doubting = {
-    .accept = accept, .section = LH_SECTION_OUTSIDE, .put_section = put_section};
+static const lh_walk_more doubting = {.accept = accept,
+                                      .may_read_text = may_read_text,
+                                      .section = LH_SECTION_OUTSIDE,
+                                      .put_section = put_section};
 
 /* ==== Writing ======================================================================= */
 

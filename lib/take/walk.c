@@ -90,15 +90,33 @@ void lh_walk_value(lh_walk *walk, uint64_t own, const raw_value *value) {
   lh_out_took(walk->out, p);
 }
 
+static bool may_read_text(lh_walk *walk, const raw_string *s) {
+  const lh_walk_more *more = walk->more;
+  walk->ended |= more && more->may_read_text && !more->may_read_text(walk, s);
+  return !walk->ended;
+}
+
+/* The flags of a text elsewhere, and its bytes that the string frees. False: the walk has ended. */
+static bool look_at_text(lh_walk *walk, const raw_string *s, unsigned *flags, uint64_t *bytes) {
+  *flags = 0;
+  *bytes = 0;
+  bool is_dead = (s->marked & walk->dead_white) != 0;
+  if (is_dead || raw_kind_of_string(s) == RAW_STRING_REGULAR) return true;
+  if (!may_read_text(walk, s)) return false;
+  *bytes = raw_external_bytes((const raw_object *)s);
+  *flags = *bytes > 0 ? LH_FLAG_EXTERNAL : LH_FLAG_FIXED;
+  return true;
+}
+
 static void walk_string(lh_walk *walk, const raw_string *s) {
   uint64_t length = raw_string_length(s);
   bool whole = length <= walk->string_bytes;
   uint64_t kept = whole ? length : walk->string_bytes;
-  raw_string_kind kind = raw_kind_of_string(s);
-  unsigned head = whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED;
-  uint64_t external_bytes = raw_external_bytes((const raw_object *)s);
-  if (kind != RAW_STRING_REGULAR) head |= external_bytes > 0 ? LH_FLAG_EXTERNAL : LH_FLAG_FIXED;
-  if (!lh_walk_begin(walk, (const raw_object *)s, head)) return;
+  unsigned head = whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED, flags;
+  uint64_t external_bytes;
+  if (!look_at_text(walk, s, &flags, &external_bytes) ||
+      !lh_walk_begin(walk, (const raw_object *)s, head | flags))
+    return;
   if (LH_LUA == 505) lh_out_uvarint(walk->out, length);
   walk->external_bytes += external_bytes;
   if (!whole) {
@@ -145,8 +163,7 @@ static unsigned mode_of(lh_walk *walk, const raw_table *t) {
   unsigned flags = 0;
   if (!slot || (slot->value_type & ~0x10) != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return 0;
   const raw_string *mode = (const raw_string *)slot->value.object;
-  if (!may_look_at(walk, mode)) return 0;
-  walk->mode = mode;
+  if (!may_look_at(walk, mode) || !may_read_text(walk, mode)) return 0;
   uint64_t length = raw_string_length(mode);
   const char *text = raw_text(mode);
   for (uint64_t i = 0; i < length && text[i]; i++) {
@@ -224,10 +241,9 @@ static void walk_table(lh_walk *walk, const raw_table *t) {
   uint64_t own = (uintptr_t)t;
   unsigned head = LH_REC_TABLE;
   bool dead = (t->marked & walk->dead_white) != 0;
-  walk->mode = NULL;
   if (!dead && t->metatable) head |= LH_FLAG_METATABLE;
   if (!dead) head |= mode_of(walk, t);
-  if (!lh_walk_begin(walk, (const raw_object *)t, head)) return;
+  if (walk->ended || !lh_walk_begin(walk, (const raw_object *)t, head)) return;
   uint64_t array_slots = raw_array_slots(walk->layout, t);
   uint64_t hash_slots = raw_hash_slots(t);
   uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), array_slots);

@@ -69,6 +69,9 @@ typedef struct lh_walk_more {
   lh_stack_id (*find_stack)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
   /* Sees each object before its contents are read. False: it is no object, and the walk ends. */
   bool (*accept)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
+  /* May this text be read? Asked before: of the text of a __mode, and of 5.5's texts that are
+  ** elsewhere. False: as with `accept`. */
+  bool (*may_read_text)(const lh_walk *walk, const raw_string *string);
   /* Writes section number `section` (LH_SECTION_*) behind the records. */
   unsigned section;
   void (*put_section)(lh_walk *walk);
@@ -88,7 +91,6 @@ struct lh_walk {
   uint64_t previous;                       /* address of the object before */
   uint8_t dead_white;                      /* mask of the other white in a sweep phase, else 0 */
   const raw_string *mode_name;             /* "__mode" */
-  const raw_string *mode;                  /* the text of this table's own __mode; NULL */
   const raw_string *modes[LH_MODES_KNOWN]; /* 5.4.0: texts seen on the lists; direct-mapped */
   lh_code_position positions[LH_POSITIONS_CACHED]; /* by pc, direct-mapped */
   lh_met_key met[LH_KEYS_MET];

@@ -59,6 +59,32 @@ for _, release in ipairs {"5.5.0", "5.5.1"} do
       assert.equal(("\0"):rep(53), at("_G.constant").value)
     end)
 
+    -- Such a text stands for a loaded library; in a program that has Lua inside it is far from all
+    -- memory that is copied. Here a text and the constant change places.
+    it("may have a text of 11 bytes among the constants of the program", function()
+      local STRING, ADDRESS_BYTES, LENGTH_BYTES = "\x14..%s....%s(........)", 8, 8
+      local file = assert(io.open(dir .. "/core", "rb"))
+      local core = file:read("a")
+      file:close()
+      local _, c_last, constant = core:find(STRING:format("\xFE", ("<i8"):pack(53)))
+      local _, t_last, text = core:find(STRING:format("\xFD", ("<i8"):pack(2000)))
+      local function put(last, bytes)
+        core = core:sub(1, last - #bytes) .. bytes .. core:sub(last + 1)
+      end
+      put(c_last, text)
+      put(t_last, constant)
+      put(t_last - ADDRESS_BYTES, ("<i" .. LENGTH_BYTES):pack(11))
+      file = assert(io.open(dir .. "/other", "wb"))
+      file:write(core)
+      file:close()
+      local out, err, code = support.run("heapattach -o b other", {cwd = dir})
+      assert.equal(0, code, out .. err)
+      local other = assert(reader.open(dir .. "/b"))
+      assert.is_truthy(other:verify())
+      assert.equal(19 * 2001 + 12, other.info.external_bytes)
+      other:close()
+    end)
+
     it("has user values, coroutines and functions whose code is not Lua's", function()
       local mixed = at "_G.mixed"
       local refers = {}
