@@ -24,13 +24,13 @@ bool lh_watch_push(lua_State *L) {
   return lh_push_own(L, &registry_key) != NULL;
 }
 
-static lh_watcher *find_watcher(lua_State *L) {
+lh_watcher *lh_watcher_of(lua_State *L) {
   const lh_handle *h = lh_find_handle(L, &registry_key);
   return h ? h->of : NULL;
 }
 
 lh_watched lh_watch_facts(lua_State *L) {
-  const lh_watcher *w = find_watcher(L);
+  const lh_watcher *w = lh_watcher_of(L);
   if (!w) return (lh_watched){0};
   return (lh_watched){.own_thread = w->own_thread,
                       .running = w->running_thread,
@@ -198,7 +198,7 @@ void lh_watch_exit(lh_watcher *w) {
 
 void lh_watch_finalize(lua_State *L) {
   lh_handle *h = lh_test_own(L, 1, &registry_key);
-  lh_watcher *w = h ? h->of : find_watcher(L);
+  lh_watcher *w = h ? h->of : lh_watcher_of(L);
   if (!w || !(h || lh_is_sentry(w, L))) return;
   if (w->on) {
     lh_begin_closing(w);
@@ -207,8 +207,8 @@ void lh_watch_finalize(lua_State *L) {
   if (!h) return;
   if (w->on) stop(w);
   h->of = NULL;
-  w->own_thread = NULL;          /* freed with the userdata */
-  if (!w->installed) lh_free(w); /* else freed with the main thread */
+  w->own_thread = NULL; /* freed with the userdata */
+  lh_watch_install_again(w);
 }
 
 void lh_watch_end(lh_watcher *w) {
@@ -223,7 +223,7 @@ int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   lh_state *state = lh_find_state(L, error);
   if (!state) return LH_EARGUMENT;
   if (lh_watchers_find(L)) return lh_fail(error, LH_EARGUMENT, "this Lua state is watched already");
-  lh_watcher *w = find_watcher(L);
+  lh_watcher *w = lh_watcher_of(L);
   if (!w) w = new_watcher(L, state);
   if (!w) return lh_fail_memory(error, "starting to watch a Lua state");
   w->busy = 1;
@@ -238,7 +238,7 @@ int lh_watch(lua_State *L, const lh_watch_options *options, lh_error *error) {
   }
   stop(w);
   lh_watch_uninstall(w);
-  if (find_watcher(L) != w) lh_free(w);
+  if (lh_watcher_of(L) != w) lh_free(w);
   return rc;
 }
 

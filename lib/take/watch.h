@@ -118,6 +118,9 @@ typedef struct lh_watcher {
 
 /* ==== watch.c ===================================================================== */
 
+/* The watcher of the state, also a stopped one; NULL: none. */
+lh_watcher *lh_watcher_of(lua_State *L);
+
 /* The thread that runs the state called exit(): takes the snapshot at the end. */
 void lh_watch_exit(lh_watcher *watcher);
 
@@ -132,10 +135,15 @@ void lh_watch_end(lh_watcher *watcher);
 
 void lh_watch_install(lh_watcher *watcher);
 void lh_watch_uninstall(lh_watcher *watcher);
+
+/* The state closes: so that we see the main thread's block freed. What has kept our function and
+** its data, C code or a string of 5.5, may call it until then. If another function is in front, the
+** watcher is never freed. */
+void lh_watch_install_again(lh_watcher *watcher);
 bool lh_watch_is_installed(const lh_watcher *watcher); /* and its function is called first */
 
 /* As lua_getallocf and lua_setallocf, but behind a watcher's function, which must see Lua's
-** requests. lib/track has its function there. */
+** requests. lib/track has its function there. A stopped watcher passes calls on to the new one. */
 lua_Alloc lh_get_host_alloc(lua_State *L, void **data);
 void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
 

@@ -305,6 +305,12 @@ void lh_watch_install(lh_watcher *w) {
   lua_setallocf(w->main_thread, allocate_watched, w);
 }
 
+void lh_watch_install_again(lh_watcher *w) {
+  void *data;
+  lua_Alloc alloc = lua_getallocf(w->main_thread, &data);
+  if (alloc == w->alloc && data == w->alloc_data) lh_watch_install(w);
+}
+
 static lh_watcher *watcher_in_front(lua_State *L) {
   void *data;
   return lua_getallocf(L, &data) == allocate_watched ? data : NULL;
@@ -318,13 +324,13 @@ lua_Alloc lh_get_host_alloc(lua_State *L, void **data) {
 }
 
 void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data) {
-  lh_watcher *w = watcher_in_front(L);
-  if (!w) {
-    lua_setallocf(L, alloc, data);
-  } else {
-    w->alloc = alloc;
-    w->alloc_data = data;
-  }
+  void *data_before;
+  lua_Alloc before = lh_get_host_alloc(L, &data_before);
+  lh_watcher *w = lh_watcher_of(L);
+  if (!watcher_in_front(L)) lua_setallocf(L, alloc, data);
+  if (!w || w->alloc != before || w->alloc_data != data_before) return;
+  w->alloc = alloc;
+  w->alloc_data = data;
 }
 
 void lh_hand_over_texts(const char *global, void *of, lua_Alloc alloc, void *data) {

@@ -203,13 +203,60 @@ static void hides_what_is_its_own(void **state) {
   host_end(&h);
 }
 
+/* A block of C code, which frees it with the function that it got it from. */
+typedef struct kept_block {
+  lua_Alloc alloc;
+  void *data;
+} kept_block;
+
+static int free_with_kept(lua_State *L) {
+  kept_block *f = *(kept_block **)lua_touserdata(L, 1);
+  lua_Alloc alloc = f->alloc;
+  assert_null(alloc(f->data, f, sizeof *f, 0));
+  return 0;
+}
+
+static void push_keeper(lua_State *L) {
+  kept_block **kept = lua_newuserdatauv(L, sizeof *kept, 0);
+  void *data;
+  lua_Alloc alloc = lua_getallocf(L, &data);
+  *kept = alloc(data, NULL, 0, sizeof **kept);
+  assert_non_null(*kept);
+  **kept = (kept_block){.alloc = alloc, .data = data};
+}
+
+/* What C code has kept while a state was watched, or watched and tracked, works until the state is
+** closed: its finalizers run after ours. */
+static void stays_for_who_kept_it(void **state) {
+  (void)state;
+  for (int is_tracked = 0; is_tracked < 2; is_tracked++) {
+    host h;
+    host_begin(&h);
+    lua_newtable(h.L);
+    lua_pushcfunction(h.L, free_with_kept);
+    lua_setfield(h.L, -2, "__gc");
+    void *content = lua_newuserdatauv(h.L, sizeof(kept_block *), 0);
+    lua_pushvalue(h.L, -2);
+    (void)lua_setmetatable(h.L, -2); /* before ours: finalized after it */
+    if (is_tracked)
+      assert_int_equal(lh_track(h.L, &(lh_track_options){.brief = true}, NULL), LH_OK);
+    host_watch(&h, (lh_watch_options){.signal_number = SIGUSR2});
+    push_keeper(h.L);
+    memcpy(content, lua_touserdata(h.L, -1), sizeof(kept_block *));
+    lua_pop(h.L, 1);
+    lh_unwatch(h.L);
+    if (is_tracked) assert_int_equal(lh_untrack(h.L, NULL), LH_OK);
+    host_end(&h);
+  }
+}
+
 /* ==================================================================================== */
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(takes_at_the_next_safe_point),    cmocka_unit_test(knows_all_threads),
-      cmocka_unit_test(names_the_thread_that_runs),      cmocka_unit_test(hides_what_is_its_own),
-      cmocka_unit_test(survives_signals_at_any_instant),
+      cmocka_unit_test(stays_for_who_kept_it), cmocka_unit_test(takes_at_the_next_safe_point),
+      cmocka_unit_test(knows_all_threads),     cmocka_unit_test(names_the_thread_that_runs),
+      cmocka_unit_test(hides_what_is_its_own), cmocka_unit_test(survives_signals_at_any_instant),
   };
   return folder_run(tests);
 }
