@@ -144,9 +144,26 @@ static void watchers_leave_texts_to_who_is_behind(void **state) {
   }
 }
 
+/* A recorder that begins behind a watcher frees the watcher's older texts, too: as they are. */
+static void texts_from_before_are_known(void **state) {
+  static const lh_watch_options options = {.at_bytes = (uint64_t)1 << 50};
+  static const lh_track_options tracked = {.pool = LH_POOL_NEVER, .exact_bytes = 1 << 20};
+  (void)state;
+  host h;
+  begin_host(&h);
+  assert_int_equal(lh_watch(h.L, &options, NULL), LH_OK);
+  run_program(&h, texts);
+  assert_int_equal(lh_track(h.L, &tracked, NULL), LH_OK);
+  run_program(&h, "before, few = nil collectgarbage() page = page .. 'z'");
+  lh_unwatch(h.L);
+  run_program(&h, texts);
+  end_host(&h);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(recorders_leave_texts_to_the_host),
                                      cmocka_unit_test(recorders_that_stay_free_texts),
+                                     cmocka_unit_test(texts_from_before_are_known),
                                      cmocka_unit_test(watchers_leave_texts_to_who_is_behind)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
