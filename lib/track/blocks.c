@@ -9,8 +9,14 @@ lh_blocks *lh_blocks_new(void) {
   return lh_alloc_zeroed(1, sizeof(lh_blocks));
 }
 
+static const lh_blocks none;
+
+lh_blocks *lh_blocks_none(void) {
+  return (lh_blocks *)(uintptr_t)&none;
+}
+
 void lh_blocks_free(lh_blocks *b) {
-  if (!b) return;
+  if (!b || b == &none) return;
   lh_free(b->list);
   lh_index_free(&b->index);
   lh_free(b);

@@ -29,6 +29,9 @@ struct lh_blocks {
 lh_blocks *lh_blocks_new(void); /* NULL: no memory */
 void lh_blocks_free(lh_blocks *blocks);
 
+/* An empty table, to which nothing can be added. lh_blocks_free does nothing to it. */
+lh_blocks *lh_blocks_none(void);
+
 /* The block must not be in the table. False: no memory, and nothing changed. */
 bool lh_blocks_add(lh_blocks *blocks, const void *block, lh_life life);
 

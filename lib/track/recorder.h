@@ -106,7 +106,8 @@ struct lh_recorder {
   char *log;                                            /* NULL: "" */
   bool has_stacks;                                      /* else a stack is its site alone */
   bool was_incremental; /* the collector, before `exact` changed it */
-  bool is_brief;        /* nothing of it outlives lh_untrack */
+  bool is_brief;        /* nothing that it knows outlives lh_untrack */
+  bool has_left;        /* it only passes on calls, of those who kept its function */
 };
 
 /* sample.c: bytes to the next sample, 1 or more; *random must not be 0, and changes. And the number

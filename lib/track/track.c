@@ -97,12 +97,18 @@ static bool is_our_alloc(lua_Alloc alloc) {
          alloc == lh_allocate_by_host;
 }
 
+/* In the registry, also one that has left. */
+static lh_recorder *registered_recorder(lua_State *L) {
+  const lh_handle *h = lh_find_handle(L, &registry_key);
+  return h ? h->of : NULL;
+}
+
 lh_recorder *lh_recorder_of(lua_State *L) {
   void *data;
   lua_Alloc alloc = lh_get_host_alloc(L, &data);
   if (is_our_alloc(alloc)) return data;
-  const lh_handle *h = lh_find_handle(L, &registry_key);
-  return h ? h->of : NULL;
+  lh_recorder *r = registered_recorder(L);
+  return r && !r->has_left ? r : NULL;
 }
 
 bool lh_recorder_is_in_front(const lh_recorder *r) {
@@ -167,10 +173,17 @@ static bool add_reserve(lua_State *L, lh_recorder *r) {
          lh_blocks_add(r->blocks, block, (lh_life){0});
 }
 
+/* False: no memory. */
+static bool renew_blocks(lh_recorder *r) {
+  lh_blocks_free(r->blocks);
+  lh_blocks *blocks = lh_blocks_new();
+  r->blocks = blocks ? blocks : lh_blocks_none();
+  return blocks != NULL;
+}
+
 /* Chooses where the lives of blocks are kept (allocate.h). False: no memory. */
 static bool choose_allocation(lua_State *L, lh_recorder *r, const lh_track_options *options) {
-  r->blocks = lh_blocks_new();
-  if (!r->blocks) return false;
+  if (!renew_blocks(r)) return false;
   r->function = lh_allocate_by_host;
   r->is_brief = options->brief;
   if (r->is_brief) return true;
@@ -183,15 +196,20 @@ static bool choose_allocation(lua_State *L, lh_recorder *r, const lh_track_optio
       r->function = lh_allocate_with_trailer;
       return true;
     }
-    lh_blocks_free(r->blocks);
-    r->blocks = lh_blocks_new();
+    return renew_blocks(r);
   }
-  return r->blocks != NULL;
+  return true;
 }
 
+/* One that has left is used again: C code may have kept its address. */
 static lh_recorder *new_recorder(lua_State *L, const lh_state *state) {
-  lh_recorder *r = lh_alloc_zeroed(1, sizeof *r);
+  lh_recorder *r = registered_recorder(L);
+  if (r)
+    memset(r, 0, sizeof *r);
+  else
+    r = lh_alloc_zeroed(1, sizeof *r);
   if (!r) return NULL;
+  r->blocks = lh_blocks_none();
   r->layout = state->layout;
   r->state_id = state->own.state_id;
   memcpy(r->release, state->release, sizeof r->release);
@@ -222,18 +240,37 @@ static int set_handle(lua_State *L, lh_recorder *r, lh_error *error) {
 
 /* ==== Starting and stopping ========================================================= */
 
-/* Removes our function and the recorder, if our function is in front and no block of ours lives.
-** Strings of 5.5 may keep our function: their texts are the host's blocks, unchanged. */
+/* C code may have kept our function and its data, and a string of 5.5 a function of the host in
+** front of ours. So the recorder passes calls on for as long as the state lives, if it can be found
+** again. */
+static void leave_or_free(lua_State *L, lh_recorder *r) {
+  if (registered_recorder(L) != r) {
+    free_recorder(r);
+    return;
+  }
+  free_parts(r);
+  lh_stacks_free(r->stacks);
+  lh_pool_free(r->pool);
+  lh_blocks_free(r->blocks);
+  lh_free(r->log);
+  r->stacks = NULL;
+  r->pool = NULL;
+  r->blocks = lh_blocks_none();
+  r->log = NULL;
+  r->function = lh_allocate_by_host;
+  r->has_left = true;
+}
+
+/* Removes our function, if it is in front and no block of ours lives. Strings of 5.5 may keep our
+** function: their texts are the host's blocks, unchanged. */
 static void leave_state(lua_State *L, lh_recorder *r) {
   bool has_trailers = r->function == lh_allocate_with_trailer;
   bool is_empty = has_trailers ? r->n_live == 0 : r->is_brief || r->blocks->index.n == 0;
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
   if (!lh_recorder_is_in_front(r) || !is_empty) return;
-  lh_handle *h = lh_find_handle(L, &registry_key);
   lh_set_host_alloc(L, r->alloc, r->alloc_data);
   lh_hand_over_texts(r->global, r, r->alloc, r->alloc_data);
-  if (h) h->of = NULL;
-  free_recorder(r);
+  leave_or_free(L, r);
 }
 
 /* L is NULL if the state is already freed. The profile is completed later. */
@@ -335,16 +372,13 @@ static int install(lua_State *L, const lh_state *state, const lh_track_options *
   lh_recorder *r = new_recorder(L, state);
   if (!r) return lh_fail_memory(error, "starting to track a Lua state");
   int rc = set_handle(L, r, error);
-  if (rc == LH_OK && !choose_allocation(L, r, options)) {
-    lh_handle *h = lh_find_handle(L, &registry_key);
-    if (h) h->of = NULL;
+  if (rc == LH_OK && !choose_allocation(L, r, options))
     rc = lh_fail_memory(error, "starting to track a Lua state");
-  }
   if (rc == LH_OK) {
     lh_set_host_alloc(L, r->function, r);
     *out = r;
   } else {
-    free_recorder(r);
+    leave_or_free(L, r);
   }
   return rc;
 }
@@ -374,10 +408,19 @@ int lh_untrack(lua_State *L, lh_error *error) {
   return rc;
 }
 
+/* The state closes: our function is put back, to see the main thread's block freed. If another
+** function is there, the recorder is never freed. */
+static void see_the_end(lua_State *L, lh_recorder *r) {
+  void *data;
+  lua_Alloc alloc = lh_get_host_alloc(L, &data);
+  if (alloc == r->alloc && data == r->alloc_data) lh_set_host_alloc(L, r->function, r);
+}
+
 void lh_recorder_finalize(lua_State *L) {
   const lh_handle *h = lh_test_own(L, 1, &registry_key);
   lh_recorder *r = h ? h->of : NULL;
   if (r && r->records) stop_at_end(L, r);
+  if (r && r->has_left) see_the_end(L, r);
 }
 
 void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes) {

@@ -81,8 +81,49 @@ static void a_recorder_that_is_there_stays(void **state) {
   assert_int_equal(n_blocks, 0);
 }
 
+/* A block of C code, which frees it with the function that it got it from. */
+typedef struct kept_block {
+  lua_Alloc alloc;
+  void *data;
+} kept_block;
+
+static int free_with_kept(lua_State *L) {
+  kept_block *kept = *(kept_block **)lua_touserdata(L, 1);
+  lua_Alloc alloc = kept->alloc;
+  assert_null(alloc(kept->data, kept, sizeof *kept, 0));
+  return 0;
+}
+
+/* What C code has kept meanwhile works until the state is closed: its finalizers run after ours. */
+static void its_function_stays_for_who_kept_it(void **state) {
+  static const lh_track_options brief = {.brief = true};
+  (void)state;
+  lua_State *L = any_newstate(allocate_counted, &n_blocks);
+  luaL_openlibs(L);
+  lua_newtable(L);
+  lua_pushcfunction(L, free_with_kept);
+  lua_setfield(L, -2, "__gc");
+  kept_block **kept = lua_newuserdatauv(L, sizeof *kept, 0);
+  lua_pushvalue(L, -2);
+  (void)lua_setmetatable(L, -2); /* before ours: finalized after it */
+  assert_int_equal(lh_attach(L, NULL), LH_OK);
+  assert_int_equal(lh_track(L, &brief, NULL), LH_OK);
+  kept_block own;
+  own.alloc = lua_getallocf(L, &own.data);
+  *kept = own.alloc(own.data, NULL, 0, sizeof own);
+  assert_non_null(*kept);
+  **kept = own;
+  assert_int_equal(lh_untrack(L, NULL), LH_OK);
+  assert_int_equal(lh_track(L, &brief, NULL), LH_OK);
+  run_program(L, "kept = {} for i = 1, 1000 do kept[i] = {i} end");
+  assert_int_equal(lh_untrack(L, NULL), LH_OK);
+  lua_close(L);
+  assert_int_equal(n_blocks, 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(its_function_stays_for_who_kept_it),
       cmocka_unit_test(nothing_of_it_is_left),
       cmocka_unit_test(a_recorder_that_is_there_stays),
   };
