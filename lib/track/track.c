@@ -348,13 +348,15 @@ static int start(lua_State *L, lh_recorder *r, const lh_track_options *options, 
   r->sample_bytes = options->sample_bytes;
   r->exact_bytes = options->exact_bytes;
   bool changes = r->exact_bytes && !r->layout.may_dangle; /* 5.4.0 follows freed objects */
+  if (!r->stacks) r->stacks = lh_stacks_new(r);
+  if (!r->stacks) return lh_fail_memory(error, "starting to track a Lua state");
   /* A full collection: threads and functions are noted afterwards. */
   r->was_incremental = changes && lua_gc(L, LUA_GCGEN, 0, 0) == LUA_GCINC;
-  if (r->records) return lh_fail(error, LH_EARGUMENT, "a finalizer has begun to track this state");
+  if (lh_recorder_of(L) != r || r->records)
+    return lh_fail(error, LH_EARGUMENT, "a finalizer has begun or ended to track this state");
   r->running = lh_running_new(r, L);
   r->position = lh_position_new(r);
-  if (!r->stacks) r->stacks = lh_stacks_new(r);
-  if (!keep_report(r, options) || !r->running || !r->position || !r->stacks)
+  if (!keep_report(r, options) || !r->running || !r->position)
     return lh_fail_memory(error, "starting to track a Lua state");
   r->learns = true;
   lh_position_calibrate(r, L);

@@ -121,8 +121,45 @@ static void its_function_stays_for_who_kept_it(void **state) {
   assert_int_equal(n_blocks, 0);
 }
 
+/* The collection with which the exact mode begins first ends the one that has begun: finalizers run,
+** whose blocks it then frees. `end`: one of them ends the tracking. */
+static int end_tracking(lua_State *L) {
+  assert_int_equal(lh_untrack(L, NULL), LH_OK);
+  return 0;
+}
+
+static void collect_at_the_start(bool end, lh_pool_use pool) {
+  const lh_track_options exact = {.pool = pool, .exact_bytes = 1 << 20};
+  lua_State *L = any_newstate(allocate_counted, &n_blocks);
+  luaL_openlibs(L);
+  assert_int_equal(lh_attach(L, NULL), LH_OK);
+  lua_register(L, "end_tracking", end_tracking);
+  run_program(L,
+              "collectgarbage('stop') kept = {} for i = 1, 200000 do kept[i] = {} end "
+              "local function recurse(n) if n > 0 then recurse(n - 1) end return n end "
+              "setmetatable({}, {__gc = function() recurse(150) if ends then end_tracking() end "
+              "end}) collectgarbage('restart') collectgarbage('step', 1)");
+  lua_pushboolean(L, end);
+  lua_setglobal(L, "ends");
+  int rc = lh_track(L, &exact, NULL);
+  if (!end) assert_int_equal(rc, LH_OK); /* else it may still be in time */
+  run_program(L, "kept = nil collectgarbage()");
+  assert_int_equal(lh_untrack(L, NULL), LH_OK);
+  lua_close(L);
+  assert_int_equal(n_blocks, 0);
+}
+
+static void exact_begins_amid_a_collection(void **state) {
+  (void)state;
+  for (int end = 0; end < 2; end++) {
+    collect_at_the_start(end, LH_POOL_NEVER);
+    collect_at_the_start(end, LH_POOL_ALWAYS);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(exact_begins_amid_a_collection),
       cmocka_unit_test(its_function_stays_for_who_kept_it),
       cmocka_unit_test(nothing_of_it_is_left),
       cmocka_unit_test(a_recorder_that_is_there_stays),
