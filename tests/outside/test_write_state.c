@@ -531,9 +531,7 @@ static void test_mode_not_mirrored(void **unused) {
   } secret = {.string = {.type = RAW_SHORT_STRING, .short_length = 1}};
   secret.string.contents[0] = 'k';
   lua_State *L = own_new_heap();
-  lua_newtable(L);
-  lua_pushstring(L, "k");
-  lua_setfield(L, -2, "__mode");
+  assert_int_equal(luaL_dostring(L, "return {__mode = 'k'}"), LUA_OK);
   const raw_table *t = lua_topointer(L, -1);
   raw_slot *slot = (raw_slot *)(uintptr_t)t->slots;
   slot->value.object = (const raw_object *)(const void *)&secret;
@@ -545,23 +543,15 @@ static void test_dead_and_not_mirrored(void **unused) {
   enum { SWEEPS = 3 };
   (void)unused;
   lua_State *L = own_new_heap();
-  lh_mirrored m = in_call();
-  lh_outside_request request = {.path = "a"};
   lua_newtable(L);
   raw_table *dead = (raw_table *)(uintptr_t)lua_topointer(L, -1);
   lua_pop(L, 1);
   char *global = (char *)(uintptr_t)RAW_FIELD(L, RAW_THREAD_GLOBAL, const char *);
   global[RAW_GLOBAL_GC_STATE] = SWEEPS;
   dead->marked ^= RAW_WHITES;
-  assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
-  remove_files();
-  own_lacks = (uintptr_t)dead + 1;
-  own_region.end = own_region.present_bytes = own_lacks;
-  assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+  refuse_without(L, (const char *)dead + 1);
   global[RAW_GLOBAL_GC_STATE] = 0;
   dead->marked ^= RAW_WHITES;
-  own_lacks = 0;
-  own_region.end = own_region.present_bytes = INT64_MAX;
   lua_close(L);
 }
 

@@ -121,8 +121,8 @@ static void its_function_stays_for_who_kept_it(void **state) {
   assert_int_equal(n_blocks, 0);
 }
 
-/* The collection with which the exact mode begins first ends the one that has begun: finalizers run,
-** whose blocks it then frees. `end`: one of them ends the tracking. */
+/* The exact mode begins with a collection. That first ends the one that has begun, so finalizers
+** run, and then frees their blocks. `end`: one of them ends the tracking. */
 static int end_tracking(lua_State *L) {
   assert_int_equal(lh_untrack(L, NULL), LH_OK);
   return 0;
