@@ -95,7 +95,7 @@ TEST_MODULES = $(patsubst tests/common/%.c,%.so,$(wildcard tests/common/lua_*.c)
 BUILT = heap.so heap/dot.so heap/reader_rows_meta.lua heapsnap.so $(TOOLS:%=bin/%) \
   $(TOOLS:%=man/%.1) $(TOOLS:%=completions/%.bash) $(TOOLS:%=completions/_%) \
   $(TEST_MODULES:%=tests/%) tests/ask_view tests/heapattach tests/epoll_host \
-  tests/prefix_host tests/prefork_host
+  tests/prefix_host tests/prefork_host tests/fleet_host
 
 # Asked for when a recipe runs, since `make packages` may have to install them first.
 # lua_of <release>: pkg-config's name for it.
@@ -270,11 +270,12 @@ $(1)/tests/heapattach: $(1)/tests/cli/stand_in.o $(call tool_objects,$(1),heapat
 	$$(Q)$$(CC) $$(CFLAGS) $(2) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^) $$(CLI_LIBS)
 
 # What is looked at from outside is built as others build it, without sanitizers.
-$(addprefix $(1)/tests/,epoll_host storm_host spy_host forger_host prefix_host prefork_host): \
+$(addprefix $(1)/tests/,epoll_host storm_host spy_host forger_host prefix_host \
+  prefork_host fleet_host): \
   $(1)/tests/%: tests/outside/%.c | needs
 	@$$(FOLDER)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(CFLAGS) -include tests/common/any_lua.h $$(LUA_CFLAGS) $$(LDFLAGS) \
-	  -o $$@ $$< $$(LUA_LIBS) -pthread
+	  -o $$@ $$< $$(LUA_LIBS) -pthread -ldl
 
 # An archive, so that a test with fakes in place of the library is linked with no more than it uses.
 $(1)/tests/libcommon.a: $$(TEST_COMMON:%.c=$(1)/%.o)

@@ -10,6 +10,8 @@
 
 /* ==== Options ======================================================================== */
 
+#define SECOND_NS 1000000000ull
+
 static void take_every(cli *c, request *r, const cli_option *option) {
   static const double least = 0.1, most = 1e9;
   static const lh_amount_unit units[] = {{"", 1},   {"s", 1},    {"S", 1},    {"m", 60},
@@ -20,7 +22,7 @@ static void take_every(cli *c, request *r, const cli_option *option) {
     cli_usage_error(c, "--every needs a time such as 30s, 10m or 1h, and at least 0.1s, not '%s'",
                     optarg);
   r->every = optarg;
-  r->every_ns = (uint64_t)(n * 1e9);
+  r->every_ns = (uint64_t)(n * (double)SECOND_NS);
 }
 
 static void take_strings(cli *c, request *r, const cli_option *option) {
@@ -39,7 +41,8 @@ static const cli_option options[] = {
     {'o', "output", "FILE", "where it goes; of all states FILE-1, FILE-2", CLI_FILE(file)},
     {0, "after", "FILE", "an older one: what is newer than that will be known", CLI_TEXT(after)},
     {0, "state", "STATE", "which one: its number in --list, its script, or all", CLI_TEXT(state)},
-    {0, "list", NULL, "show the Lua states that there are", CLI_TAKEN(take_mode)},
+    {0, "list", NULL, "show the Lua states that there are, the biggest first",
+     CLI_TAKEN(take_mode)},
     {0, "every", "TIME", "a snapshot each time so long has passed: 30s, 10m, 1h",
      CLI_TAKEN(take_every)},
     {0, "max", "N", "so many snapshots (default 10); with --watch so many lines", CLI_NUMBER(max),
@@ -105,10 +108,8 @@ static void check_heapattach(const cli *c, const request *r) {
   if (r->max > 0 && r->mode != MODE_SERIES && r->mode != MODE_WATCH)
     cli_usage_error(c, "--max goes with --every or --watch only");
   if (r->every_ns > 0 && r->mode == MODE_LIST) cli_usage_error(c, "--list goes with no --every");
-  if (r->mode == MODE_LIST && r->state != NULL) cli_usage_error(c, "--list shows all states");
   if (r->mode == MODE_WATCH && r->workers)
     cli_usage_error(c, "--watch shows one process at a time: leave out --workers");
-  if (r->mode == MODE_WATCH && is_all(r)) cli_usage_error(c, "--watch shows one state at a time");
 }
 
 static void check_target(const cli *c, request *r, int n, char **names) {
@@ -135,7 +136,7 @@ int run_request(cli *c, const request *r) {
   switch (r->mode) {
     case MODE_LIST: return list_states(c, r);
     case MODE_SERIES: return take_series(c, r);
-    case MODE_WATCH: return watch_state(c, r);
+    case MODE_WATCH: return is_all(r) ? watch_all_states(c, r) : watch_state(c, r);
     default: return take_once(c, r);
   }
 }
@@ -148,6 +149,7 @@ int main(int argc, char **argv) {
   c.opens_alone = true; /* a thread's memory could overlap the process's */
   cli_parse(&c, &r, argc, argv);
   if (r.mode == MODE_TAKE && r.every_ns > 0) r.mode = MODE_SERIES;
+  if (r.mode == MODE_WATCH && r.every_ns == 0) r.every_ns = SECOND_NS;
   check_target(&c, &r, argc - optind, argv + optind);
   check_heapattach(&c, &r);
   r.awaited = run_in_child(&c, &r);

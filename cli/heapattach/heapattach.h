@@ -1,14 +1,17 @@
 /*
 ** heapattach.h - shared by the parts of heapattach.
 **
-**     child.c     runs the work in a child, abandoned if a file system does not answer
-**     target.c    the named process or core, its states, the choice of one; --list
-**     workers.c   the processes that a process has started, and --workers
-**     take.c      snapshots: files, older snapshots
-**     messages.c  messages about a snapshot, and the commands to type next
-**     series.c    --every
-**     watch.c     --watch
-**     wait.c      waits until a time, the end of the process, or Control-C
+**     child.c       runs the work in a child, abandoned if a file system does not answer
+**     target.c      the named process or core, its states, the choice of one
+**     state_rows.c  sorts states, and folds those of one script
+**     list.c        --list
+**     workers.c     the processes that a process has started, and --workers
+**     take.c        snapshots: files, older snapshots
+**     messages.c    messages about a snapshot, and the commands to type next
+**     series.c      --every
+**     watch.c       --watch of one state
+**     watch_all.c   --watch of all states
+**     wait.c        waits until a time, the end of the process, or Control-C
 **
 ** The library (rooms/outside.h) reads the target. Functions here end this program on failure,
 ** unless their comment says otherwise.
@@ -70,6 +73,31 @@ int subject_look(subject *s, lh_error *error);
 size_t subject_choose(const subject *s, const request *r, const lh_snapshot *after);
 
 bool is_all(const request *r); /* `--state all` */
+
+/* Does a state have this number or script, with or without folders, or is the name `all`?
+** check_is_named: no such state is wrong usage. Returns the index of the first. */
+bool is_named(const subject *s, size_t i, const char *name);
+size_t check_is_named(const subject *s, const char *name);
+
+/* One state, or all that run the same script: then bytes are sums. For --list `last` and `first` are
+** 0, so growth is size. */
+typedef struct state_row {
+  size_t n;     /* states in it */
+  size_t state; /* index of the one that grew most since the first look */
+  uint64_t bytes;
+  uint64_t last, first; /* bytes at the look before, and at the first one; 0: it is new */
+  size_t n_with_luaheap;
+  const char *script;
+  const char *oldest, *newest; /* releases */
+} state_row;
+
+/* More states than this are folded by script. */
+enum { MOST_STATES_APART = 20 };
+
+state_row state_row_of(const lh_found_state *state, size_t i);
+
+/* Sorts by growth since the first look, most first. Returns the number of rows: fewer if folded. */
+size_t sort_state_rows(state_row *rows, size_t n, bool is_folded);
 
 typedef struct worker {
   int64_t id;
@@ -158,6 +186,24 @@ void wait_close(waiter *w);
 
 uint64_t real_time_ns(void); /* since 1970 */
 
+/* Calls `see` at each tick, --max times at most, until it returns false, the process ends, or a
+** signal ends the wait. False: the process has ended, or `see` returned false. */
+bool look_repeatedly(const subject *s, const request *r, bool (*see)(void *payload), void *payload);
+
+/* For both kinds of --watch: "14:03:22", and the width of a size. */
+enum { TIME_WIDTH = 8, LINES_UNDER_A_HEADING = 20 };
+void print_time(uint64_t time_ns);
+int size_width(const cli *c);
+
+typedef struct watch_growth {
+  uint64_t first, last; /* bytes */
+  uint64_t elapsed_ns, n_looks;
+} watch_growth;
+
+/* If the heap grew and the process still runs, suggests a series of three snapshots of the state. */
+void print_watch_end(const subject *s, const request *r, const char *state,
+                     const watch_growth *growth, bool goes_on);
+
 /* Waits until cli_now_ns() is `ns`, the process ends, or a signal ends the wait. */
 wait_end wait_until(const waiter *w, uint64_t ns);
 
@@ -178,5 +224,6 @@ int run_for_workers(cli *c, const request *r);
 int list_states(cli *c, const request *r);
 int take_series(cli *c, const request *r);
 int watch_state(cli *c, const request *r);
+int watch_all_states(cli *c, const request *r);
 
 #endif

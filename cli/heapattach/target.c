@@ -1,5 +1,5 @@
 /*
-** target.c - opens the named process or core, chooses one of its Lua states; --list.
+** target.c - opens the named process or core, and chooses one of its Lua states.
 **
 ** Digits alone are a process id, even if a file has that name: that is ./4711. Of several states
 ** one is chosen by its number in --list, by its script, or by an older snapshot of it.
@@ -111,14 +111,17 @@ static void print_state(const request *r, const char *state, const char *what) {
   print_choice(&chosen, what);
 }
 
+/* The biggest ones. */
 static _Noreturn void suggest_states(const subject *s, const request *r) {
   enum { MOST_SHOWN = 10 };
   size_t shown = s->n_states > MOST_SHOWN ? MOST_SHOWN : s->n_states;
+  state_row *rows = cli_must(calloc(s->n_states, sizeof *rows));
+  for (size_t i = 0; i < s->n_states; i++) rows[i] = state_row_of(&s->states[i], i);
+  (void)sort_state_rows(rows, s->n_states, false);
   cli_say(s->c, "%s has %s Lua states: which one?", s->name, lh_count_text(s->n_states).text);
   for (size_t i = 0; i < shown; i++) {
-    const lh_found_state *state = &s->states[i];
-    char number[24], *text = state_text(state, s->c->exact_bytes);
-    (void)snprintf(number, sizeof number, "%zu", i + 1);
+    char number[24], *text = state_text(&s->states[rows[i].state], s->c->exact_bytes);
+    (void)snprintf(number, sizeof number, "%zu", rows[i].state + 1);
     print_state(r, number, text);
     free(text);
   }
@@ -126,6 +129,8 @@ static _Noreturn void suggest_states(const subject *s, const request *r) {
     fprintf(stderr, "and %s more: --list shows all\n", lh_count_text(s->n_states - shown).text);
   if (r->mode == MODE_TAKE) print_state(r, "all", "a file for each, with its number");
   if (r->mode == MODE_SERIES) print_state(r, "all", "files for each");
+  if (r->mode == MODE_WATCH) print_state(r, "all", "those that grow");
+  free(rows);
   exit(CLI_FAILURE);
 }
 
@@ -134,35 +139,43 @@ static const char *base_name(const char *path) {
   return slash != NULL ? slash + 1 : path;
 }
 
-/* Freed by free. */
-static char *list_command(const subject *s) {
-  char *target = cli_shell_word(s->name), *command = cli_format("heapattach --list %s", target);
-  free(target);
+/* Freed by free. `state` NULL: all states. */
+static char *list_command(const subject *s, const char *state) {
+  char *command;
+  size_t n;
+  request list = {.mode = MODE_LIST, .target = s->name, .state = state};
+  FILE *out = cli_open_text(&command, &n);
+  print_request(out, &list);
+  cli_close_text(out);
   return command;
 }
 
-/* By number, or by script, with or without folders. */
-static size_t choose_named(const subject *s, const char *name) {
-  size_t found = 0, n = 0;
+bool is_named(const subject *s, size_t i, const char *name) {
+  const char *script = s->states[i].script;
   uint64_t number;
-  if (lh_read_number(name, &number)) {
-    if (number >= 1 && number <= s->n_states) return (size_t)number - 1;
+  if (lh_read_number(name, &number)) return number == i + 1;
+  return strcmp(name, "all") == 0 || strcmp(script, name) == 0 ||
+         strcmp(base_name(script), name) == 0;
+}
+
+size_t check_is_named(const subject *s, const char *name) {
+  uint64_t number;
+  for (size_t i = 0; i < s->n_states; i++)
+    if (is_named(s, i, name)) return i;
+  if (lh_read_number(name, &number))
     cli_usage_error(s->c, "%s has %s, and no state %s: %s shows them", s->name,
                     lh_count_of(s->n_states, "Lua state", "Lua states").text, name,
-                    list_command(s));
-  }
-  for (size_t i = 0; i < s->n_states; i++) {
-    const char *script = s->states[i].script;
-    if (strcmp(script, name) != 0 && strcmp(base_name(script), name) != 0) continue;
-    found = i;
-    n++;
-  }
+                    list_command(s, NULL));
+  cli_usage_error(s->c, "%s has no Lua state that runs '%s': %s shows them", s->name, name,
+                  list_command(s, NULL));
+}
+
+static size_t choose_named(const subject *s, const char *name) {
+  size_t found = check_is_named(s, name), n = 0;
+  for (size_t i = found; i < s->n_states; i++) n += is_named(s, i, name);
   if (n == 1) return found;
-  if (n == 0)
-    cli_usage_error(s->c, "%s has no Lua state that runs '%s': %s shows them", s->name, name,
-                    list_command(s));
-  cli_usage_error(s->c, "%s has %zu Lua states that run '%s': choose one by its number in --list",
-                  s->name, n, name);
+  cli_usage_error(s->c, "%s has %zu Lua states that run '%s': see %s", s->name, n, name,
+                  list_command(s, name));
 }
 
 static size_t choose_by_age(const subject *s, const request *r, const lh_snapshot *after) {
@@ -185,83 +198,4 @@ size_t subject_choose(const subject *s, const request *r, const lh_snapshot *aft
   if (r->state != NULL && aged != chosen)
     cli_die(s->c, NULL, "'%s' is of state %zu, not of '%s'", r->after, aged + 1, r->state);
   return aged;
-}
-
-/* ==== --list ========================================================================= */
-
-static void print_row(cli_table *table, const cli *c, size_t number, const lh_found_state *state) {
-  char *script = cli_escape(state->script);
-  lh_number n = lh_count_text(number), bytes = lh_size_text(state->gc_bytes, c->exact_bytes);
-  cli_table_row(table,
-                (const char *[]){n.text, bytes.text, state->release,
-                                 state->has_luaheap ? "loaded" : "no", script},
-                LH_PLAIN);
-  lh_free(script);
-}
-
-static void print_states(const subject *s) {
-  static const cli_column columns[] = {{"state", CLI_RIGHT},
-                                       {"heap", CLI_RIGHT},
-                                       {"Lua", CLI_LEFT},
-                                       {"luaheap", CLI_LEFT},
-                                       {"script", CLI_WRAP}};
-  char *program = cli_escape(s->info.program), *file = unused_name("a");
-  printf("%s%s in %s: %s%s\n\n", cli_style_on(s->c, LH_BOLD),
-         lh_count_of(s->n_states, "Lua state", "Lua states").text, s->shown, program,
-         cli_style_off(s->c));
-  cli_table *table = cli_table_new(s->c, columns, sizeof columns / sizeof *columns);
-  for (size_t i = 0; i < s->n_states; i++) print_row(table, s->c, i + 1, &s->states[i]);
-  cli_table_print(table);
-  request next = {.target = s->name, .state = s->n_states > 1 ? "1" : NULL, .file = file};
-  fputs("\nA snapshot: ", stdout);
-  print_request(stdout, &next);
-  putchar('\n');
-  lh_free(program);
-  free(file);
-}
-
-static void print_states_json(const subject *s, const workers *left_out, bool is_compact) {
-  lh_json w = {.is_compact = is_compact};
-  cli_json_open(&w, NULL, '{');
-  lh_json_flag(&w, "core", s->info.is_core);
-  lh_json_count(&w, "process", s->info.process_id);
-  cli_json_name(&w, "program", s->info.program);
-  cli_json_name(&w, "executable", s->info.executable);
-  lh_json_count(&w, "private_bytes", s->info.private_bytes);
-  cli_json_open(&w, "states", '[');
-  for (size_t i = 0; i < s->n_states; i++) {
-    const lh_found_state *state = &s->states[i];
-    cli_json_open(&w, NULL, '{');
-    lh_json_count(&w, "state", i + 1);
-    json_state(&w, state);
-    lh_json_count(&w, "gc_bytes", state->gc_bytes);
-    lh_json_flag(&w, "luaheap", state->has_luaheap);
-    cli_json_close(&w, '}');
-  }
-  cli_json_close(&w, ']');
-  json_workers(&w, left_out);
-  cli_json_close(&w, '}');
-}
-
-static void list_as_json(const subject *s, const request *r) {
-  workers left_out = {0};
-  bool leaves_out = leaves_workers_out(r) && !s->info.is_core;
-  if (leaves_out) find_workers(s->c, s->process_id, &left_out);
-  print_states_json(s, leaves_out ? &left_out : NULL, r->workers);
-  free_workers(&left_out);
-}
-
-int list_states(cli *c, const request *r) {
-  subject s;
-  subject_open(&s, c, r);
-  if (c->json)
-    list_as_json(&s, r);
-  else
-    print_states(&s);
-  bool is_told = c->json || s.info.is_core || !leaves_workers_out(r);
-  uint64_t process_id = is_told ? 0 : s.process_id;
-  subject_close(&s); /* one target at a time */
-  cli_flush(c);      /* the next messages are on stderr */
-  if (process_id > 0) print_started(c, r, process_id);
-  return CLI_DONE;
 }

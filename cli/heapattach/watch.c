@@ -1,5 +1,5 @@
 /*
-** watch.c - --watch: prints each second the heap's size, its growth, and its objects by type.
+** watch.c - --watch of one state: prints each second its size, its growth, its objects by type.
 **
 ** The size is read from the running process at almost no cost. Counting objects costs as much as a
 ** snapshot that is not written: 0.1 s for 20 MB. So they are counted on each line only while that
@@ -11,9 +11,7 @@
 
 #include "heapattach/heapattach.h"
 
-enum { SHARE_OF_COUNTING = 5, SHARE_OF_STOPPING = 100, LINES_UNDER_A_HEADING = 20 };
-
-#define SECOND_NS 1000000000ull
+enum { SHARE_OF_COUNTING = 5, SHARE_OF_STOPPING = 100 };
 
 typedef struct look {
   uint64_t time_ns; /* since 1970, UTC */
@@ -27,9 +25,8 @@ typedef struct watch {
   cli *c;
   const request *r;
   subject subject;
-  uint64_t state;
-  uint64_t every_ns, start;
-  uint64_t next_count; /* cli_now_ns() of the next count */
+  lh_found_state state; /* its size is read at each look */
+  uint64_t next_count;  /* cli_now_ns() of the next count */
   uint64_t lines_to_a_count;
   look first, last;
   uint64_t n_lines;
@@ -53,20 +50,21 @@ static uint64_t spent_ns(void) {
 static void plan_next_count(watch *w, uint64_t now, uint64_t cost_ns, uint64_t stopped_ns) {
   uint64_t by_cost = cost_ns * SHARE_OF_COUNTING, by_stop = stopped_ns * SHARE_OF_STOPPING;
   bool stops = by_stop > by_cost;
-  uint64_t lines = ((stops ? by_stop : by_cost) + w->every_ns - 1) / w->every_ns;
+  uint64_t every_ns = w->r->every_ns,
+           lines = ((stops ? by_stop : by_cost) + every_ns - 1) / every_ns;
   if (lines < 1) lines = 1;
-  w->next_count = now + lines * w->every_ns - w->every_ns / 2;
+  w->next_count = now + lines * every_ns - every_ns / 2;
   if (lines <= w->lines_to_a_count) return;
   w->lines_to_a_count = lines;
   cli_say(w->c, "counting the objects %s %s: that is done every %s",
           stops ? "stops the process for" : "takes",
           lh_duration_text(stops ? stopped_ns : cost_ns).text,
-          lh_duration_text(lines * w->every_ns).text);
+          lh_duration_text(lines * every_ns).text);
 }
 
 /* LH_OK also if the objects cannot be counted now. */
 static int count_objects_now(watch *w, look *l, lh_error *error) {
-  lh_outside_request counted = {.state = w->state};
+  lh_outside_request counted = {.state = w->state.address};
   lh_outside_result result = {0};
   uint64_t now = cli_now_ns(), before_ns = spent_ns();
   int code = lh_take_outside(w->subject.target, &counted, 1, &w->r->options, &result, error);
@@ -85,7 +83,8 @@ static int count_objects_now(watch *w, look *l, lh_error *error) {
 
 static int take_look(watch *w, look *l, lh_error *error) {
   *l = (look){.time_ns = real_time_ns()};
-  int code = lh_outside_bytes(w->subject.target, w->state, &l->bytes, error);
+  int code = lh_outside_sizes(w->subject.target, &w->state, 1, error);
+  l->bytes = w->state.gc_bytes;
   if (code == LH_OK && cli_now_ns() >= w->next_count) code = count_objects_now(w, l, error);
   return code;
 }
@@ -101,18 +100,18 @@ static const struct column {
                {LH_TYPE_THREAD, "threads", true},   {LH_TYPE_UPVALUE, "upvalues", true},
                {LH_TYPE_PROTO, "protos", true}};
 
-enum { N_COLUMNS = sizeof columns / sizeof *columns, TIME_WIDTH = 8, COUNT_WIDTH = 11 };
+enum { N_COLUMNS = sizeof columns / sizeof *columns, COUNT_WIDTH = 11 };
 
 static bool is_shown(const watch *w, const struct column *column) {
   return !column->is_wide || !cli_is_narrow(w->c);
 }
 
-static int size_width(const watch *w) {
-  return w->c->exact_bytes ? 18 : 12;
+int size_width(const cli *c) {
+  return c->exact_bytes ? 18 : 12;
 }
 
 static void print_heading(const watch *w) {
-  int width = size_width(w);
+  int width = size_width(w->c);
   printf("%s%*s%*s%*s%*s%*s", cli_style_on(w->c, LH_BOLD), -TIME_WIDTH, "UTC", width, "heap", width,
          "change", width, "since start", COUNT_WIDTH, "objects");
   for (const struct column *column = columns; column < columns + N_COLUMNS; column++)
@@ -120,8 +119,8 @@ static void print_heading(const watch *w) {
   printf("%s\n", cli_style_off(w->c));
 }
 
-static void print_time(uint64_t time_ns) {
-  time_t seconds = (time_t)(time_ns / SECOND_NS);
+void print_time(uint64_t time_ns) {
+  time_t seconds = (time_t)(time_ns / 1000000000);
   struct tm parts;
   char text[16];
   strftime(text, sizeof text, "%H:%M:%S", gmtime_r(&seconds, &parts));
@@ -137,7 +136,7 @@ static void print_counts(const watch *w, const lh_counts *counts) {
 
 static void print_look(const watch *w, const look *l) {
   bool exact = w->c->exact_bytes, is_first = w->n_lines == 0;
-  int width = size_width(w);
+  int width = size_width(w->c);
   lh_number change = lh_size_change(w->last.bytes, l->bytes, exact);
   lh_number all = lh_size_change(w->first.bytes, l->bytes, exact);
   print_time(l->time_ns);
@@ -180,8 +179,42 @@ static void show_look(watch *w, const look *l) {
   w->last = *l;
 }
 
+/* ==== Looking again and again ======================================================== */
+
+bool look_repeatedly(const subject *s, const request *r, bool (*see)(void *payload),
+                     void *payload) {
+  waiter ending;
+  wait_end end = WAIT_DUE;
+  uint64_t start = cli_now_ns(), n = 0;
+  bool goes_on = true;
+  wait_begin(&ending, s->process_id);
+  while (end == WAIT_DUE && (goes_on = see(payload)) && (r->max == 0 || ++n < r->max))
+    end = wait_until(&ending, next_tick(start, r->every_ns));
+  if (end == WAIT_ENDED) cli_say(s->c, "%s has ended", s->name);
+  wait_close(&ending);
+  return goes_on && end != WAIT_ENDED;
+}
+
+void print_watch_end(const subject *s, const request *r, const char *state,
+                     const watch_growth *growth, bool goes_on) {
+  if (s->c->json || growth->n_looks < 2) return;
+  request next = {.mode = MODE_SERIES,
+                  .target = r->target,
+                  .state = state,
+                  .every = "30s",
+                  .max = 3,
+                  .options = {.never_fork = r->options.never_fork}};
+  printf("%s in %s\n", lh_size_change(growth->first, growth->last, s->c->exact_bytes).text,
+         lh_duration_text(growth->elapsed_ns).text);
+  if (growth->last <= growth->first || !goes_on) return;
+  fputs("What of it stays: ", stdout);
+  print_request(stdout, &next);
+  putchar('\n');
+}
+
 /* False: the process or the state has ended. */
-static bool look_once(watch *w) {
+static bool look_once(void *payload) {
+  watch *w = payload;
   lh_error error;
   look l;
   if (take_look(w, &l, &error) == LH_OK) {
@@ -193,38 +226,15 @@ static bool look_once(watch *w) {
   return false;
 }
 
-/* If the heap grew and the process still runs, suggests a series of three snapshots. */
-static void print_end(const watch *w, bool goes_on) {
-  if (w->c->json || w->n_lines < 2) return;
-  request next = {.mode = MODE_SERIES,
-                  .target = w->r->target,
-                  .state = w->r->state,
-                  .every = "30s",
-                  .max = 3,
-                  .options = {.never_fork = w->r->options.never_fork}};
-  printf("%s in %s\n", lh_size_change(w->first.bytes, w->last.bytes, w->c->exact_bytes).text,
-         lh_duration_text(w->last.time_ns - w->first.time_ns).text);
-  if (w->last.bytes <= w->first.bytes || !goes_on) return;
-  fputs("What of it stays: ", stdout);
-  print_request(stdout, &next);
-  putchar('\n');
-}
-
 int watch_state(cli *c, const request *r) {
-  watch w = {.c = c, .r = r, .every_ns = r->every_ns > 0 ? r->every_ns : SECOND_NS};
-  waiter ending;
-  wait_end end = WAIT_DUE;
+  watch w = {.c = c, .r = r, .lines_to_a_count = 1};
   subject_open(&w.subject, c, r);
-  w.state = w.subject.states[subject_choose(&w.subject, r, NULL)].address;
-  w.start = cli_now_ns();
-  w.lines_to_a_count = 1;
-  wait_begin(&ending, w.subject.process_id);
-  bool goes_on = true;
-  while (end == WAIT_DUE && (goes_on = look_once(&w)) && (r->max == 0 || w.n_lines < r->max))
-    end = wait_until(&ending, next_tick(w.start, w.every_ns));
-  if (end == WAIT_ENDED) cli_say(c, "%s has ended", w.subject.name);
-  print_end(&w, goes_on && end != WAIT_ENDED);
-  wait_close(&ending);
+  w.state = w.subject.states[subject_choose(&w.subject, r, NULL)];
+  bool goes_on = look_repeatedly(&w.subject, r, look_once, &w);
+  print_watch_end(
+      &w.subject, r, r->state,
+      &(watch_growth){w.first.bytes, w.last.bytes, w.last.time_ns - w.first.time_ns, w.n_lines},
+      goes_on);
   subject_close(&w.subject);
   return CLI_DONE;
 }

@@ -250,21 +250,31 @@ lh_cached *lh_cached_open(const lh_memory *memory) {
   lh_cached *cached = lh_alloc(1, sizeof *cached);
   if (!cached) return NULL;
   cached->memory = memory;
-  lh_cached_begin(cached);
+  lh_cached_begin(cached, LH_CACHED_MOST);
   lh_cached_forget(cached);
   return cached;
 }
 
-void lh_cached_begin(lh_cached *cached) {
-  cached->left = LH_CACHED_MOST;
+void lh_cached_begin(lh_cached *cached, size_t most_pages) {
+  cached->left = most_pages;
 }
 
 void lh_cached_forget(lh_cached *cached) {
   memset(cached->addresses, 0, sizeof cached->addresses);
+  cached->lent = NULL;
+}
+
+void lh_cached_lend(lh_cached *cached, uint64_t start, const void *bytes, uint64_t n) {
+  cached->lent = bytes;
+  cached->lent_start = start;
+  cached->lent_bytes = n;
 }
 
 static const uint8_t *find_page(lh_cached *cached, uint64_t address) {
   size_t place = address / LH_CACHED_PAGE % LH_CACHED_PAGES;
+  uint64_t at = address - cached->lent_start;
+  bool is_lent = cached->lent && address >= cached->lent_start && at < cached->lent_bytes;
+  if (is_lent && cached->lent_bytes - at >= LH_CACHED_PAGE) return cached->lent + at;
   if (cached->addresses[place] == address + 1) return cached->bytes[place];
   cached->addresses[place] = 0;
   if (cached->left == 0) return NULL;

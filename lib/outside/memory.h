@@ -78,21 +78,27 @@ bool lh_pages_are_shared(const lh_memory *memory);
 /* ==== A cache ===================================================================== */
 
 /* Inspecting a state takes some hundred small reads, mostly on a few pages. So whole pages are
-** read, and kept until lh_cached_forget. A forged target could put each read on another page: at
-** most LH_CACHED_MOST pages are read for one question, then reads fail. */
+** read, and kept until lh_cached_forget. A search has just read most of them itself: it lends them.
+** A forged target could put each read on another page: so the caller says how many pages may be
+** read for one question, at most LH_CACHED_MOST; then reads fail. */
 enum { LH_CACHED_PAGE = 4096, LH_CACHED_PAGES = 256, LH_CACHED_MOST = 4096 };
 
 typedef struct lh_cached {
   const lh_memory *memory;
   size_t left;                         /* pages that may still be read */
+  const uint8_t *lent;                 /* NULL: none */
+  uint64_t lent_start, lent_bytes;     /* where they are in the target */
   uint64_t addresses[LH_CACHED_PAGES]; /* of the pages, plus one; 0: empty */
   uint8_t bytes[LH_CACHED_PAGES][LH_CACHED_PAGE];
 } lh_cached;
 
 /* NULL: out of memory. Borrows `memory`. Freed by lh_free. */
 lh_cached *lh_cached_open(const lh_memory *memory);
-void lh_cached_begin(lh_cached *cached);  /* another question begins */
-void lh_cached_forget(lh_cached *cached); /* the target may have changed */
+void lh_cached_begin(lh_cached *cached, size_t most_pages); /* another question begins */
+void lh_cached_forget(lh_cached *cached);                   /* the target may have changed */
+
+/* The caller has just read the n bytes at `start`, which it keeps until lh_cached_forget. */
+void lh_cached_lend(lh_cached *cached, uint64_t start, const void *bytes, uint64_t n);
 lh_peek lh_peek_cached(lh_cached *cached);
 
 /* ==== Copies ====================================================================== */

@@ -6,8 +6,10 @@
 ** behind or before it. lh_recognise_state checks the candidates. About 0.3 s per GB.
 **
 ** The process is not stopped. A state may just move its counters, so a candidate is checked several
-** times, through a cache (memory.h), which bounds the cost of a forged state. A search may take a
-** minute, plus ten seconds for each GB that the target has written.
+** times, each time with newly read memory. All reads are of whole pages, through a cache (memory.h),
+** so 2,000 small states that lie side by side take few reads more than the search itself; it also
+** bounds the cost of a forged state. A search may take a minute, plus ten seconds for each GB that
+** the target has written.
 */
 #include "memory.h"
 
@@ -17,14 +19,17 @@ static bool has_code(const lh_memory *memory, const lh_seen_state *seen) {
   return !r || (r->access & LH_REGION_EXECUTE);
 }
 
+/* Three or four pages tell whether there is a state, twelve at most. The strings in its cache may be
+** on a hundred others, but tell only the sizes of threads, which are not needed here. So a process
+** is asked for few pages at first. */
 static int see_state(const lh_target *target, lh_cached *cached, uint64_t address,
                      const char *release, lh_seen_state *seen, lh_error *error) {
-  enum { TIMES = 8 };
+  enum { TIMES = 8, PAGES = 6 };
   lh_peek peek = lh_peek_cached(cached);
   int rc = LH_EHOST;
-  lh_cached_begin(cached);
-  for (int i = 0; i < (target->is_core ? 1 : TIMES) && rc != LH_OK; i++) {
-    if (!target->is_core) lh_cached_forget(cached);
+  for (size_t i = 0; i < (target->is_core ? 1 : TIMES) && rc != LH_OK; i++) {
+    if (i > 0) lh_cached_forget(cached);
+    lh_cached_begin(cached, target->is_core ? LH_CACHED_MOST : (i + 1) * PAGES);
     rc = lh_recognise_state(&peek, address, release, seen, error);
   }
   return rc;
@@ -44,14 +49,33 @@ int lh_recognise_state(const lh_peek *peek, uint64_t main_thread, const char *re
                  (unsigned long long)main_thread, why);
 }
 
-int lh_outside_bytes(lh_target *target, uint64_t state, uint64_t *gc_bytes, lh_error *error) {
+/* A new state may be where a closed one was. One that luaheap was loaded into has another id. */
+static bool is_same_state(const lh_target *target, const lh_found_state *found,
+                          const lh_seen_state *seen) {
+  return found->has_luaheap ||
+         found->id == lh_outside_state_id(target, seen->main_thread, seen->seed);
+}
+
+static int read_size(const lh_target *target, lh_cached *cached, lh_found_state *state,
+                     lh_error *error) {
   lh_seen_state seen;
+  state->gc_bytes = 0;
+  int rc = see_state(target, cached, state->address, state->release, &seen, error);
+  if (rc < 0) return rc;
+  if (!is_same_state(target, state, &seen))
+    return lh_fail(error, LH_EHOST, "another Lua state is at 0x%llx by now",
+                   (unsigned long long)state->address);
+  state->gc_bytes = seen.gc_bytes;
+  return LH_OK;
+}
+
+int lh_outside_sizes(lh_target *target, lh_found_state *states, size_t n, lh_error *error) {
+  size_t n_open = 0;
   lh_cached *cached = lh_cached_open(&target->memory);
-  if (!cached) return lh_fail_memory(error, "looking at a Lua state");
-  int rc = see_state(target, cached, state, lh_release_of(target, state), &seen, error);
-  if (rc == LH_OK) *gc_bytes = seen.gc_bytes;
+  if (!cached) return lh_fail_memory(error, "looking at Lua states");
+  for (size_t i = 0; i < n; i++) n_open += read_size(target, cached, &states[i], error) == LH_OK;
   lh_free(cached);
-  return rc;
+  return n_open > 0 ? LH_OK : LH_EHOST;
 }
 
 const char *lh_release_of(const lh_target *target, uint64_t state) {
@@ -172,6 +196,7 @@ static int look_closely(search *s, uint64_t address, lh_error *error) {
   if (check_deadline(s, error) < 0) return LH_EIO;
   if (see_state(t, s->cached, address, "", &seen, NULL) < 0 || !has_code(&t->memory, &seen))
     return LH_OK;
+  lh_cached_begin(s->cached, LH_CACHED_MOST);
   if (!seen.lua->peek_numbers(&peek, &seen)) {
     s->other_numbers = true;
     return LH_OK;
@@ -185,6 +210,8 @@ static int look_closely(search *s, uint64_t address, lh_error *error) {
 /* Searches n bytes from address `start` of the target. A whole head must fit behind each word. */
 static int search_piece(search *s, uint64_t start, size_t n, lh_error *error) {
   const uint64_t *words = s->piece;
+  lh_cached_forget(s->cached);
+  lh_cached_lend(s->cached, start, s->piece, n);
   enum { TYPE = LH_THREAD_TYPE / 8, GLOBAL = LH_THREAD_GLOBAL / 8, HEAD = HEAD_BYTES / 8 };
   for (size_t i = 0; i + HEAD <= n / 8; i++) {
     if ((uint8_t)words[i + TYPE] != LH_MAIN_THREAD_TYPE) continue;

@@ -107,9 +107,10 @@ int lh_find_states(lh_target *target, const lh_found_state **states, size_t *n, 
 void lh_show_search(lh_target *target, void (*show)(void *payload, uint64_t searched_bytes),
                     void *payload);
 
-/* Reads the collector's byte count of a state from the running process, which is not stopped.
-** LH_EHOST: the state is closed, or was none. */
-int lh_outside_bytes(lh_target *target, uint64_t state, uint64_t *gc_bytes, lh_error *error);
+/* Reads the byte counts of n > 0 states from the running process, which is not stopped, into
+** gc_bytes of these copies of what lh_find_states found. 0: the state is closed. LH_EHOST: all are
+** closed; the message is about the last one. Cost: 0.01 ms for each state. */
+int lh_outside_sizes(lh_target *target, lh_found_state *states, size_t n, lh_error *error);
 
 /* ==== 3. Snapshots ================================================================== */
 

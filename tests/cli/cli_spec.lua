@@ -182,9 +182,7 @@ describe("a usage error", function()
     {"heapattach", "--every", "1e3", "4711"}, {"heapattach", "--every", ".", "4711"},
     {"heapattach", "--every", "1m", "--max", "0", "4711"},
     {"heapattach", "--list", "--watch", "4711"}, {"heapattach", "--list", "--every", "1s", "4711"},
-    {"heapattach", "--list", "--state", "1", "4711"},
     {"heapattach", "--list", "--max", "1", "4711"}, {"heapattach", "--watch", "core"},
-    {"heapattach", "--watch", "--state", "all", "4711"},
     {"heapattach", "--watch", "--after", "a", "4711"},
   }
   for _, words in ipairs(cases) do

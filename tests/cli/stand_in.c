@@ -12,7 +12,9 @@
 **     text 1                           the last state's script is the text of its program
 **     lacks 2 TEXT                     the second state is one that luaheap does not know: message
 **     fail 3 -10 0 TEXT                the third time that it is taken: code, errno, message
-**     grow 1000                        bytes at each look
+**     grow 1000                        bytes at each look, of each state
+**     grows 100                        the last state: so many more
+**     release 5.5.0                    of the last state
 **     log FILE                         each call that touches the process is a line in it
 */
 #include <errno.h>
@@ -24,12 +26,13 @@
 #include "rooms/all.h"
 #include "rooms/outside.h"
 
-enum { MOST_STATES = 20 };
+enum { MOST_STATES = 64 };
 
 struct lh_target {
   char *text, *program, *log, *doubt, *no_fork, *failure, *lack;
   lh_found_state states[MOST_STATES];
   const char *files[MOST_STATES];
+  uint64_t own_growth[MOST_STATES];
   size_t n_states;
   bool is_core;
   uint64_t process_id, stopped_ns, passed, grown, n_takes;
@@ -101,6 +104,9 @@ static void take_line(lh_target *t, char *at) {
   if (strcmp(key, "signal") == 0) t->signal = atoi(at);
   if (strcmp(key, "grow") == 0) t->grown = strtoull(at, NULL, 10);
   if (strcmp(key, "text") == 0) t->states[t->n_states - 1].is_text = true;
+  if (strcmp(key, "grows") == 0) t->own_growth[t->n_states - 1] = strtoull(at, NULL, 10);
+  if (strcmp(key, "release") == 0)
+    (void)snprintf(t->states[t->n_states - 1].release, sizeof t->states->release, "%s", at);
   if (strcmp(key, "lacks") == 0) {
     t->lacks = atoi(next_word(&at));
     t->lack = at;
@@ -228,11 +234,13 @@ static size_t index_of(uint64_t state) {
   return state / 0x1000 - 1;
 }
 
-int lh_outside_bytes(lh_target *t, uint64_t state, uint64_t *gc_bytes, lh_error *error) {
+int lh_outside_sizes(lh_target *t, lh_found_state *states, size_t n, lh_error *error) {
   (void)error;
-  lh_found_state *is = &t->states[index_of(state)];
-  *gc_bytes = is->gc_bytes;
-  is->gc_bytes += t->grown;
+  for (size_t i = 0; i < n; i++) {
+    lh_found_state *is = &t->states[index_of(states[i].address)];
+    states[i].gc_bytes = is->gc_bytes;
+    is->gc_bytes += t->grown + t->own_growth[index_of(states[i].address)];
+  }
   return LH_OK;
 }
 
