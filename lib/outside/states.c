@@ -19,34 +19,44 @@ static bool has_code(const lh_memory *memory, const lh_seen_state *seen) {
   return !r || (r->access & LH_REGION_EXECUTE);
 }
 
-/* Three or four pages tell whether there is a state, twelve at most. The strings in its cache may be
-** on a hundred others, but tell only the sizes of threads, which are not needed here. So a process
-** is asked for few pages at first. */
-static int see_state(const lh_target *target, lh_cached *cached, uint64_t address,
-                     const char *release, lh_seen_state *seen, lh_error *error) {
-  enum { TIMES = 8, PAGES = 6 };
-  lh_peek peek = lh_peek_cached(cached);
-  int rc = LH_EHOST;
-  for (size_t i = 0; i < (target->is_core ? 1 : TIMES) && rc != LH_OK; i++) {
-    if (i > 0) lh_cached_forget(cached);
-    lh_cached_begin(cached, target->is_core ? LH_CACHED_MOST : (i + 1) * PAGES);
-    rc = lh_recognise_state(&peek, address, release, seen, error);
+/* *n_checks: what was looked at until it was no state, as of the release that fitted longest. */
+static int recognise(const lh_peek *peek, uint64_t main_thread, const char *release,
+                     lh_seen_state *seen, int *n_checks, lh_error *error) {
+  static const lh_lua *const known[] = {&lh_lua_504, &lh_lua_505};
+  const char *why = "";
+  *n_checks = 0;
+  for (int i = 0; i < 2; i++) {
+    const char *misfit;
+    int n;
+    if (known[i]->recognise(peek, main_thread, release, seen, &misfit, &n)) return LH_OK;
+    if (n > *n_checks) *n_checks = n, why = misfit;
   }
-  return rc;
+  return lh_fail(error, LH_EHOST, "there is no open state of Lua 5.4 or 5.5 at 0x%llx: %s",
+                 (unsigned long long)main_thread, why);
 }
 
 int lh_recognise_state(const lh_peek *peek, uint64_t main_thread, const char *release,
                        lh_seen_state *seen, lh_error *error) {
-  static const lh_lua *const known[] = {&lh_lua_504, &lh_lua_505};
-  const char *why = "";
-  for (int i = 0, most = 0; i < 2; i++) {
-    const char *misfit;
-    int n_checks;
-    if (known[i]->recognise(peek, main_thread, release, seen, &misfit, &n_checks)) return LH_OK;
-    if (n_checks > most) most = n_checks, why = misfit;
+  int n_checks;
+  return recognise(peek, main_thread, release, seen, &n_checks, error);
+}
+
+/* Three or four pages tell whether there is a state, twelve at most. The strings in its cache may be
+** on a hundred others, but tell only the sizes of threads, which are not needed here. So a process
+** is asked for few pages at first. The first two checks are of pointers that never change: what
+** fails one of them, as most candidates do, is not looked at again. */
+static int see_state(const lh_target *target, lh_cached *cached, uint64_t address,
+                     const char *release, lh_seen_state *seen, lh_error *error) {
+  enum { TIMES = 8, PAGES = 6, OF_POINTERS = 2 };
+  lh_peek peek = lh_peek_cached(cached);
+  int rc = LH_EHOST, n_checks = OF_POINTERS + 1;
+  size_t times = target->is_core ? 1 : TIMES;
+  for (size_t i = 0; i < times && rc != LH_OK && n_checks > OF_POINTERS; i++) {
+    if (i > 0) lh_cached_forget(cached);
+    lh_cached_begin(cached, target->is_core ? LH_CACHED_MOST : (i + 1) * PAGES);
+    rc = recognise(&peek, address, release, seen, &n_checks, error);
   }
-  return lh_fail(error, LH_EHOST, "there is no open state of Lua 5.4 or 5.5 at 0x%llx: %s",
-                 (unsigned long long)main_thread, why);
+  return rc;
 }
 
 /* A new state may be where a closed one was. One that luaheap was loaded into has another id. */
