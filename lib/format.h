@@ -30,7 +30,8 @@
 ** Record of one object, in the order of the collector's list (on allgc and finobj: youngest first)
 **   u8        low 4 bits: record type (LH_REC_*), high 4 bits: flags. LH_FLAG_DEAD (0x10): the
 **             collector has condemned the object and may have freed the objects that it refers to.
-**             A dead record of any type ends after the stack
+**             A dead record of any type ends after the stack; but one with the flag EXTERNAL
+**             ends after its length (version 7)
 **   svarint   (address >> 3) - (address of the previous record's object >> 3), 0 for the first
 **   uvarint   shallow size in bytes
 **   uvarint   (if the file has sites) stack that allocated the object, as numbered in the section

@@ -166,7 +166,7 @@ static void count_object(lh_counts *counts, const raw_object *object, bool is_de
     counted[i]->objects++;
     counted[i]->bytes += bytes;
   }
-  if (!is_dead) counts->external_bytes += raw_external_bytes(object);
+  counts->external_bytes += raw_external_bytes(object);
 }
 
 /* The same objects as in the file (lh_is_own). */
@@ -273,10 +273,15 @@ static bool has_made(const lh_mirrored_state *state, const raw_object *object) {
   return false;
 }
 
+static bool is_external(const raw_object *object) {
+  return object->type == RAW_LONG_STRING &&
+         raw_kind_of_string((const raw_string *)object) == RAW_STRING_EXTERNAL;
+}
+
 /* Of a dead object only its address and size go into the file. */
 static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64_t bytes) {
   const raw_upvalue *u = (const raw_upvalue *)object;
-  if (object->marked & s->consistency.dead_white) return true;
+  if (object->marked & s->consistency.dead_white && !is_external(object)) return true;
   switch (object->type) {
     case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
     case RAW_SHORT_STRING:
@@ -299,8 +304,7 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
   if (object->type == RAW_USERDATA)
     bytes = raw_content_offset(walk->layout, (const raw_userdata *)object);
-  bool is_dead = (object->marked & walk->dead_white) != 0; /* its text may be gone */
-  s->walked_bytes += bytes + (is_dead ? 0 : raw_external_bytes(object));
+  s->walked_bytes += bytes + raw_external_bytes(object);
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 

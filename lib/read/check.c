@@ -417,10 +417,13 @@ static inline void check_record(checker *k, lh_id id) {
   s->first_edge[id] = (uint32_t)k->rows->n;
   unsigned kind = type_of_record[type];
   if (type == LH_REC_MARK) kind |= LH_KIND_OWN;
-  if (flags & LH_FLAG_DEAD)
-    kind |= LH_KIND_DEAD;
-  else
+  if (!(flags & LH_FLAG_DEAD)) {
     check_fields(k, id, type, flags, shallow_bytes);
+  } else {
+    kind |= LH_KIND_DEAD;
+    if (type == LH_REC_STRING && flags & LH_FLAG_EXTERNAL)
+      (void)check_length(k, id, flags, shallow_bytes);
+  }
   s->kind[id] = (uint8_t)kind;
 }
 

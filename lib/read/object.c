@@ -215,10 +215,14 @@ void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
   out->address = s->address[id];
   out->pointer = out->address;
   out->shallow_bytes = lh_get_shallow(s, &f.at);
-  if (out->dead)
-    decode_nothing(out);
-  else
+  if (!out->dead) {
     decode_fields(&f, out);
+    return;
+  }
+  decode_nothing(out);
+  uint64_t external_bytes = lh_external_bytes(s, id);
+  if (external_bytes > 0) out->as.string.external_bytes = external_bytes;
+  out->shallow_bytes += external_bytes;
 }
 
 /* The fields behind the shallow size. */

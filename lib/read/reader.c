@@ -242,7 +242,7 @@ uint64_t lh_shallow_of_big(const lh_snapshot *s, lh_id id) {
 }
 
 uint64_t lh_external_bytes(const lh_snapshot *s, lh_id id) {
-  if (s->info.external_bytes == 0 || !lh_is_string(s, id) || lh_is_dead(s, id)) return 0;
+  if (s->info.external_bytes == 0 || !lh_is_string(s, id)) return 0;
   const uint8_t *at = lh_record(s, id);
   if (!(*at & LH_FLAG_EXTERNAL)) return 0;
   (void)lh_get_shallow(s, &at);

@@ -143,7 +143,8 @@ struct lh_watch_options {
   const char *program;   /* for the files' names; NULL: the name of the process */
   const char *tag;       /* added behind `program`; NULL: none */
   int signal_number;     /* take a file on this signal; 0: none */
-  uint64_t at_bytes;     /* take a file when the collector's count reaches this; 0: never */
+  uint64_t at_bytes;     /* take a file when the collector's count, with the texts of external
+                            strings, reaches this; 0: never */
   double again; /* then one each time the count has grown by this factor; 0: LH_DEFAULT_AGAIN */
   double every_seconds; /* take a file at this period; 0: none */
   uint32_t max_files;   /* by size and time together; 0: LH_DEFAULT_MAX_FILES */

@@ -61,6 +61,12 @@ static uint64_t current_id(const lh_walk *walk) {
   return id;
 }
 
+/* Of a dead object's flags only that of an external string is kept. */
+static unsigned flags_of_dead(unsigned type_and_flags) {
+  unsigned type = type_and_flags & 0x0F;
+  return type | LH_FLAG_DEAD | (type == LH_REC_STRING ? type_and_flags & LH_FLAG_EXTERNAL : 0);
+}
+
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags) {
   uint64_t address = (uintptr_t)object;
   uint64_t bytes = lh_walk_shallow_bytes(walk->layout, walk->main_thread, object);
@@ -73,7 +79,7 @@ bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_fl
   uint8_t *p = lh_out_room(walk->out);
   if (__builtin_expect(walk->out->awaits_record, 0))
     lh_out_note_record(walk->out, current_id(walk), walk->previous);
-  *p++ = (uint8_t)(dead ? (type_and_flags & 0x0F) | LH_FLAG_DEAD : type_and_flags);
+  *p++ = (uint8_t)(dead ? flags_of_dead(type_and_flags) : type_and_flags);
   p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
   p = lh_put_uvarint(p, bytes);
   if (more && more->find_stack) p = lh_put_uvarint(p, more->find_stack(walk, object, bytes));
@@ -100,8 +106,7 @@ static bool may_read_text(lh_walk *walk, const raw_string *s) {
 static bool look_at_text(lh_walk *walk, const raw_string *s, unsigned *flags, uint64_t *bytes) {
   *flags = 0;
   *bytes = 0;
-  bool is_dead = (s->marked & walk->dead_white) != 0;
-  if (is_dead || raw_kind_of_string(s) == RAW_STRING_REGULAR) return true;
+  if (raw_kind_of_string(s) == RAW_STRING_REGULAR) return true;
   if (!may_read_text(walk, s)) return false;
   *bytes = raw_external_bytes((const raw_object *)s);
   *flags = *bytes > 0 ? LH_FLAG_EXTERNAL : LH_FLAG_FIXED;
@@ -114,11 +119,12 @@ static void walk_string(lh_walk *walk, const raw_string *s) {
   uint64_t kept = whole ? length : walk->string_bytes;
   unsigned head = whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED, flags;
   uint64_t external_bytes;
-  if (!look_at_text(walk, s, &flags, &external_bytes) ||
-      !lh_walk_begin(walk, (const raw_object *)s, head | flags))
-    return;
+  if (!look_at_text(walk, s, &flags, &external_bytes)) return;
+  bool lives = lh_walk_begin(walk, (const raw_object *)s, head | flags);
+  if (!lives && (walk->ended || external_bytes == 0)) return;
   if (LH_LUA == 505) lh_out_uvarint(walk->out, length);
   walk->external_bytes += external_bytes;
+  if (!lives) return;
   if (!whole) {
     uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
     lh_store64(p, lh_hash(raw_text(s), length, walk->hash_seed));

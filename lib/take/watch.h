@@ -57,6 +57,7 @@ typedef struct lh_watcher {
   void *volatile newborn;           /* block of a thread that Lua is about to fill in */
   size_t failed_bytes;              /* not 0: the last growth failed, and may be tried again */
   int64_t room_bytes;               /* growth until the next check of sizes and times */
+  int64_t held_bytes;               /* in 5.5: an estimate of the heap, uncounted texts included */
   size_t thread_bytes, extra_bytes; /* of a thread's block, and in front of the thread in it */
   const void *main_block;
   int64_t later_room_bytes; /* room_bytes, while there is a newborn */

@@ -6,7 +6,8 @@
 ** - A thread is made or freed. While Lua makes a thread no hook of ours is set,
 **   since the new thread would inherit it.
 ** - The heap reaches a size, at its exact byte, or a time has come, checked after each 4 KiB of
-**   growth.
+**   growth. Lua 5.5 does not count the texts of external strings. So we add up all requests there,
+**   and walk the heap once when their sum reaches the size.
 ** - A request waits and no hook has fired, because the program made a thread since or set its own
 **   hook over ours. Then threads are armed again after each growth. A thread that runs Lua code for
 **   the first time grows: it gets its list of calls.
@@ -41,6 +42,28 @@ static void want(lh_watcher *w, unsigned what) {
 }
 
 /* ==== Sizes and times =============================================================== */
+
+/* Of all texts that Lua 5.5 leaves out of its count. O(objects). */
+static uint64_t external_bytes(const char *global) {
+  uint64_t bytes = 0;
+#if LH_LUA == 505
+  for (const raw_object *o = raw_list(global, LH_LIST_ALLGC); o; o = o->next)
+    bytes += raw_external_bytes(o);
+#else
+  (void)global;
+#endif
+  return bytes;
+}
+
+/* The heap with texts that Lua does not count. Below at_bytes it is an estimate: texts older than the
+** watcher are freed past us, and a request may fail. From at_bytes on it is exact. */
+static uint64_t bytes_of_heap(lh_watcher *w, uint64_t counted) {
+  uint64_t bytes = w->held_bytes > (int64_t)counted ? (uint64_t)w->held_bytes : counted;
+  if (LH_LUA == 504 || bytes < w->at_bytes) return bytes;
+  bytes = counted + external_bytes(w->global);
+  w->held_bytes = (int64_t)bytes;
+  return bytes;
+}
 
 static void want_file(lh_watcher *w) {
   if (w->n_files >= w->options.max_files) return;
@@ -82,7 +105,8 @@ static void look_at_time(lh_watcher *w) {
   }
 }
 
-static void look_at_size(lh_watcher *w, uint64_t bytes) {
+static void look_at_size(lh_watcher *w, uint64_t counted) {
+  uint64_t bytes = bytes_of_heap(w, counted);
   if (bytes >= w->at_bytes) {
     double next = (double)bytes * w->options.again;
     w->at_bytes = next < 1e18 ? (uint64_t)next : UINT64_MAX;
@@ -130,6 +154,9 @@ void lh_watch_begin(lh_watcher *w) {
   w->next_mark_ns = options->mark_seconds > 0 ? now + to_ns(options->mark_seconds) : UINT64_MAX;
   w->next_check_ns = options->signal_number ? now + to_ns(CHECK_SECONDS) : UINT64_MAX;
   w->at_bytes = options->at_bytes ? options->at_bytes : UINT64_MAX;
+  w->held_bytes = 0;
+  if (LH_LUA == 505 && options->at_bytes)
+    w->held_bytes = (int64_t)(lh_gc_bytes(w->global) + external_bytes(w->global));
   w->room_bytes = 0;
   w->patience = 0;
   note_owner(w);
@@ -277,6 +304,7 @@ static __attribute__((noinline)) void *grow_block(lh_watcher *w, void *block, si
 static void *allocate_watched(void *data, void *block, size_t old_bytes, size_t bytes) {
   lh_watcher *w = data;
   size_t held_bytes = block ? old_bytes : 0; /* else old_bytes is the kind of object */
+  if (LH_LUA == 505) w->held_bytes += (int64_t)bytes - (int64_t)held_bytes;
   if (bytes == 0) {
     if (RARE(old_bytes == w->thread_bytes || block == w->main_block))
       return free_thread(w, block, old_bytes);

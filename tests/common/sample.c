@@ -159,7 +159,7 @@ static void strings_of_5_5(forge *f) {
   long_string(f, LH_FLAG_EXTERNAL, AT_EXTERNAL);
   forge_text(f, LH_FLAG_EXTERNAL, AT_SHORT_EXTERNAL, "bus");
   forge_text(f, LH_FLAG_FIXED, AT_FIXED_TEXT, "text of a library");
-  forge_record(f, LH_REC_STRING | LH_FLAG_DEAD | LH_FLAG_EXTERNAL, AT_DEAD_EXTERNAL, 48);
+  forge_string_head(f, LH_FLAG_DEAD | LH_FLAG_EXTERNAL, AT_DEAD_EXTERNAL, 500);
 }
 
 static void roots(forge *f) {

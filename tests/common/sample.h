@@ -43,7 +43,7 @@ enum {
   AT_NOWHERE = 0xf000  /* no object */
 };
 
-enum { SAMPLE_OBJECTS = 28, SAMPLE_EXTERNAL_BYTES = 1001 + 4 };
+enum { SAMPLE_OBJECTS = 28, SAMPLE_EXTERNAL_BYTES = 1001 + 4 + 501 };
 
 /* Ready to be finished. The same of a program that was tracked: the objects have stacks 0 to
 ** SAMPLE_STACKS in turn. And that from outside: mark 1 was placed by a comparison, and two

@@ -2,6 +2,7 @@
 -- writes is exact, in the background and tracked, too, and a leak of external strings is found with
 -- its line. (All of the suite runs on 5.5 by `make test-release`.)
 
+local json = require "cjson"
 local support = require "tests.common.support"
 
 local program = [[
@@ -21,6 +22,30 @@ local leak = heap.leaks(function() records[#records + 1] = {} end)[1]
 io.write(leak.held_by, " ", leak.allocated)
 ]]
 
+-- Takes a snapshot amid a sweep that has condemned texts, and tells the bytes of all texts.
+local sweeping = [[
+local heap = require "heap"
+collectgarbage("incremental")
+local records = {}
+for i = 1, 10000 do records[i] = {i} end
+for i = 1, 100 do local _ = ("page " .. i):rep(1000) end
+local text
+repeat
+  collectgarbage("step", 1)
+  text = ("x"):rep(5000)
+  local is = heap.stats()
+until is.state:find("^sweep") and is.dead.objects > 50
+heap.snapshot("sweep")
+io.write(heap.stats().external_bytes)
+]]
+
+-- Each run keeps 2 MB of texts: after 64 of them 128 MB are left, which no cache has.
+local texts = [[
+local pages = {}
+local leaks = require "heap".leaks(function() pages[#pages + 1] = ("x"):rep(2 << 20) end)
+io.write(leaks.runs)
+]]
+
 describe("heap.so for Lua 5.5", function()
   local lua = support.run("command -v lua5.5"):match("%S+")
   local module = support.build .. "/5.5/?.so"
@@ -29,15 +54,27 @@ describe("heap.so for Lua 5.5", function()
   end
 
   local dir = support.tmpdir()
-  local file <close> = assert(io.open(dir .. "/program.lua", "w"))
-  assert(file:write(program))
-  file:close()
-  local out, err, code = support.run({lua, "program.lua"}, {cwd = dir, env = {
-    LUA_PATH = support.root .. "/lua/?.lua", LUA_CPATH = module}})
+  local function run(text)
+    support.write_file(dir .. "/program.lua", text)
+    local out, err, code = support.run({lua, "program.lua"}, {cwd = dir, env = {
+      LUA_PATH = support.root .. "/lua/?.lua", LUA_CPATH = module}})
+    assert.equal(0, code, err)
+    return out
+  end
 
   it("finds what runs leave behind, with the line", function()
-    assert.equal(0, code, err)
-    assert.equal("_G.records[*] allocated at @program.lua:13 in f", out)
+    assert.equal("_G.records[*] allocated at @program.lua:13 in f", run(program))
+  end)
+
+  it("gives condemned strings their texts", function()
+    local bytes = tonumber(run(sweeping))
+    local top = json.decode(support.answer({"heaptop", "--json", "sweep"}, dir))
+    assert.equal(bytes, top.snapshot.external_bytes)
+    assert.equal(0, top.snapshot.unaccounted_bytes)
+  end)
+
+  it("ends heap.leaks where texts are too much for a cache", function()
+    assert.equal("64", run(texts))
   end)
 
   it("writes snapshots that are exact", function()

@@ -59,7 +59,7 @@ static void strings_of_all_kinds(void **state) {
       {AT_EXTERNAL, 48 + 1001, 1001, 1000, "long", false, false, false},
       {AT_SHORT_EXTERNAL, 48 + 4, 4, 3, "bus", false, true, false},
       {AT_FIXED_TEXT, 32, 0, 17, "text of a library", true, false, false},
-      {AT_DEAD_EXTERNAL, 48, 0, 0, "", false, false, false}};
+      {AT_DEAD_EXTERNAL, 48 + 501, 501, 0, "", false, false, false}};
   forge f;
   (void)state;
   sample_heap_of_5_5(&f);

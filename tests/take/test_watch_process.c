@@ -434,6 +434,26 @@ static void takes_at_sizes(void **state) {
   host_end(&h);
 }
 
+/* Lua 5.5 does not count the texts, and frees those from before the watcher past it. */
+static void texts_of_strings_are_part_of_the_size(void **state) {
+  (void)state;
+  host h;
+  host_begin(&h);
+  host_run(&h, "early = string.rep('x', 8 << 20)");
+  host_watch(&h, (lh_watch_options){.at_bytes = 10 << 20, .max_files = 1});
+  host_run(&h,
+           "early = nil\n"
+           "for i = 1, 9 do\n"
+           "  collectgarbage()\n"
+           "  local text = string.rep('y', 3 << 20)\n"
+           "end\n"
+           "assert(written() == 0)\n"
+           "collectgarbage() kept = {}\n"
+           "for i = 1, 4 do kept[i] = string.rep('z', 3 << 20) end\n"
+           "assert(written() == 1)");
+  host_end(&h);
+}
+
 static void takes_by_time(void **state) {
   (void)state;
   host h;
@@ -559,6 +579,7 @@ int main(void) {
       cmocka_unit_test(refuses_what_makes_no_sense),
       cmocka_unit_test(puts_the_allocation_function_back),
       cmocka_unit_test(takes_at_sizes),
+      cmocka_unit_test(texts_of_strings_are_part_of_the_size),
       cmocka_unit_test(takes_by_time),
       cmocka_unit_test(takes_when_the_state_closes),
       cmocka_unit_test(counts_anew_in_a_forked_child),
