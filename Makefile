@@ -55,6 +55,8 @@ MODULE_SOURCES = $(MODULE_C) $(SHARED_SOURCES)
 # Rises when a program that is linked to the shared library has to be compiled anew.
 SOVERSION = 1
 SHARED = libluaheap.so.$(SOVERSION)
+# The same, with functions that take snapshots of Lua 5.5, where build/ has those for 5.4.
+SHARED_2 = libluaheap5.5.so.$(SOVERSION)
 VERSION = $(shell sed -n 's/^.define LH_VERSION "\(.*\)"/\1/p' lib/luaheap.h)
 TOOLS = heaptop heapdiff heappath heapprof heapcheck heapsql heapview heapattach
 TOOL_SOURCES = $(wildcard $(TOOLS:%=cli/%.c))
@@ -137,7 +139,7 @@ FOLDER = [ -d $(@D) ] || { mkdir -p $(@D) && echo "  $(@D)/"; }
   install-rock deb dist
 
 all: build/libluaheap.a build/$(SHARED) $(filter-out build/tests/%,$(BUILT:%=build/%)) \
-  $(if $(SECOND),build/5.5/heap.so build/5.5/heap/dot.so)
+  $(if $(SECOND),build/5.5/heap.so build/5.5/heap/dot.so build/5.5/$(SHARED_2))
 documents: $(TOOLS:%=build/man/%.1) $(TOOLS:%=build/completions/%.bash)
 
 NEEDED = build
@@ -354,6 +356,8 @@ build/page/built_page.h: cli/generate/page.sh $(wildcard cli/heapview/page/*) | 
 
 # For a program that is linked to it; one that only reads snapshots has no Lua (lib/weak_lua.h).
 build/$(SHARED): $(SHARED_SOURCES:%.c=build/%.o)
+build/5.5/$(SHARED_2): $(call objects,build/5.5,$(SHARED_SOURCES))
+build/$(SHARED) build/5.5/$(SHARED_2):
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-z,nodelete,-z,now -Wl,--as-needed \
 	  -Wl,-Bsymbolic-functions -o $@ $^ -lm
 
@@ -531,6 +535,19 @@ define put_module
 	$(call put,644,$(LUA_LUA$(3))/heap,$(LUA_FILES) $(2)/heap/reader_rows_meta.lua)
 endef
 
+# put_library <tree> <shared library> <name> <release of Lua>: what a C program is linked to.
+define put_library
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 $(1)/$(2) $(DESTDIR)$(LIBDIR)
+	install -m 644 $(1)/libluaheap.a $(DESTDIR)$(LIBDIR)/lib$(3).a
+	ln -sf $(2) $(DESTDIR)$(LIBDIR)/lib$(3).so
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
+	  -e 's|@VERSION@|$(VERSION)|; s|@NAME@|$(3)|; s|@LUA@|$(4)|' lib/luaheap.pc \
+	  >$(DESTDIR)$(LIBDIR)/pkgconfig/$(3).pc
+	chmod 644 $(DESTDIR)$(LIBDIR)/pkgconfig/$(3).pc
+endef
+library_files = $(LIBDIR)/$(1) $(LIBDIR)/lib$(2).a $(LIBDIR)/lib$(2).so $(LIBDIR)/pkgconfig/$(2).pc
+
 # The same files, to be taken away.
 module_files = $(LUA_C$(1))/heap.so $(LUA_C$(1))/heap/dot.so \
   $(LUA_FILES:lua/%=$(LUA_LUA$(1))/%) $(LUA_LUA$(1))/heap/reader_rows_meta.lua
@@ -541,12 +558,9 @@ install: all
 	$(call put,755,$(PREFIX)/bin,$(TOOLS:%=build/bin/%))
 	$(call put,644,$(EXTENSION),build/heapsnap.so)
 	$(call put,644,$(INCLUDE),lib/luaheap.h)
-	$(call put,644,$(LIBDIR),build/libluaheap.a build/$(SHARED))
-	ln -sf $(SHARED) $(DESTDIR)$(LIBDIR)/libluaheap.so
+	$(call put_library,build,$(SHARED),luaheap,$(LUA_RELEASE))
+	$(if $(SECOND),$(call put_library,build/5.5,$(SHARED_2),luaheap5.5,5.5))
 	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || true
-	$(call put,644,$(LIBDIR)/pkgconfig,lib/luaheap.pc)
-	sed -i -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR:$(PREFIX)/%=$${prefix}/%)|' \
-	  -e 's|@VERSION@|$(VERSION)|' $(DESTDIR)$(LIBDIR)/pkgconfig/luaheap.pc
 	$(call put,644,$(MAN),$(TOOLS:%=build/man/%.1))
 	for tool in $(TOOLS); do \
 	  install -D -m 644 build/completions/$$tool.bash $(DESTDIR)$(BASH_COMPLETIONS)/$$tool && \
@@ -555,8 +569,8 @@ install: all
 uninstall:
 	rm -f $(addprefix $(DESTDIR),$(call module_files) $(call module_files,_2) \
 	  $(TOOLS:%=$(PREFIX)/bin/%) $(EXTENSION)/heapsnap.so \
-	  $(INCLUDE)/luaheap.h $(LIBDIR)/libluaheap.a $(LIBDIR)/$(SHARED) \
-	  $(LIBDIR)/libluaheap.so $(LIBDIR)/pkgconfig/luaheap.pc $(TOOLS:%=$(MAN)/%.1) \
+	  $(INCLUDE)/luaheap.h $(call library_files,$(SHARED),luaheap) \
+	  $(call library_files,$(SHARED_2),luaheap5.5) $(TOOLS:%=$(MAN)/%.1) \
 	  $(TOOLS:%=$(BASH_COMPLETIONS)/%) $(TOOLS:%=$(ZSH_COMPLETIONS)/_%))
 	-rmdir $(addprefix $(DESTDIR),$(LUA_C)/heap $(LUA_LUA)/heap $(LUA_C_2)/heap $(LUA_LUA_2)/heap \
 	  $(EXTENSION))

@@ -53,7 +53,9 @@ describe("make install", function()
   local function try(source, flags, arguments)
     local dir = support.tmpdir()
     support.write_file(dir .. "/program.c", source)
-    local env = {PKG_CONFIG_PATH = prefix .. "/lib/pkgconfig", LD_LIBRARY_PATH = prefix .. "/lib"}
+    local of_others = os.getenv("PKG_CONFIG_PATH") or ""
+    local env = {PKG_CONFIG_PATH = prefix .. "/lib/pkgconfig:" .. of_others,
+                 LD_LIBRARY_PATH = prefix .. "/lib"}
     local out, err, code = support.run("${CC:-gcc} -Wall -Werror -o program program.c " .. flags ..
       " && ./program " .. arguments, {cwd = dir, env = env})
     assert.same({"", 0}, {err, code}, out)
@@ -83,6 +85,7 @@ describe("make install", function()
     assert.equal(version, support.answer(pc .. "--modversion luaheap", prefix))
     local changelog = support.read_file(support.root .. "/.debian/changelog")
     assert.equal(version, changelog:match("^luaheap %((.-)%)") .. "\n")
+    assert.equal("5.4\n", support.answer(pc .. "--variable=lua luaheap", prefix))
   end)
 
   it("has a library for what reads snapshots, and has no Lua", function()
@@ -108,6 +111,22 @@ describe("make install", function()
     local _, needs = try(host, "$(pkg-config --cflags --libs luaheap) $(pkg-config --cflags " ..
       lua .. ") " .. archive .. " -lm -ldl", "a")
     assert.not_matches("%[liblua[^h]", needs)
+  end)
+
+  it("has one for each release of Lua that is there, which reads the files of both", function()
+    if not lfs.attributes(prefix .. "/lib/pkgconfig/luaheap5.5.pc") then
+      return pending("there is no second Lua")
+    end
+    local names = "for n in lua5.5 lua-5.5 lua55 lua; do pkg-config --exists $n && echo $n; done"
+    local libraries = "$(pkg-config --cflags --libs %s " .. support.lines(support.run(names))[1] ..
+                      ") -Wl,-rpath,$(pkg-config --variable=libdir lua5.5)"
+    local file = support.tmpname()
+    local _, needs = try(host, libraries:format("luaheap5.5"), file)
+    assert.matches("%[libluaheap5%.5%.so%.%d+%]", needs)
+    for _, name in ipairs {"luaheap", "luaheap5.5"} do
+      local said = try(reader, "$(pkg-config --cflags --libs " .. name .. ")", "info " .. file)
+      assert.matches('"lua_release":"5%.5', said)
+    end
   end)
 
   it("has what its header declares, and shows nothing else", function()
