@@ -354,7 +354,7 @@ static void ends_when_the_writer_refuses(void **state) {
   lh_taken taken;
   lua_State *L = new_host(&h);
   luaL_openlibs(L);
-  assert_int_equal(luaL_dostring(L, "t = {} for i = 1, 99999 do t[i] = 'string ' .. i end"),
+  assert_int_equal(luaL_dostring(L, "t = {} for i = 1, 130000 do t[i] = 'string ' .. i end"),
                    LUA_OK);
   attach(L);
   end_stream(stream(L, &h, "whole", &whole), &whole);
@@ -385,7 +385,7 @@ static void knows_the_places_of_values(void **state) {
   assert_int_equal(lh_sizeof(L, 1, &bytes, NULL), LH_OK);
   assert_int_equal(bytes, 0);
   assert_int_equal(lh_sizeof(L, 2, &bytes, NULL), LH_OK);
-  assert_int_equal(bytes, 56 + 3 * 16);
+  assert_int_equal(bytes, LUA_VERSION_NUM == 504 ? 56 + 3 * 16 : 48 + 3 * 9 + 4);
   assert_int_equal(lh_sizeof(L, 3, &bytes, NULL), LH_OK);
   assert_int_equal(bytes, 28);
   static const int wrong[] = {0, 4, 100, -1, -3, LUA_REGISTRYINDEX, LUA_REGISTRYINDEX - 1};
