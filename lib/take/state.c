@@ -113,6 +113,12 @@ static int check_numbers(lua_State *L, lh_error *error) {
                   : "long double");
 }
 
+/* "5.5", of a Lua that has the functions of 5.4. */
+static void write_version(lua_State *L, char *out, size_t bytes) {
+  int number = lua_version ? (int)lua_version(L) : LUA_VERSION_NUM;
+  (void)snprintf(out, bytes, "%d.%d", number / 100, number % 100);
+}
+
 static int check_version(lua_State *L, lh_error *error) {
   char release[16];
   if (lua_newuserdatauv) {
@@ -128,10 +134,9 @@ static int check_version(lua_State *L, lh_error *error) {
   }
   lh_layout_release(lua_ident, release);
   if (!lua_ident) strcpy(release, "not PUC");
-  if (lua_newuserdatauv) strcpy(release, "newer");
-  return lh_fail(
-      error, LH_EHOST, "luaheap needs PUC Lua " LH_LUA_RELEASES "; this Lua is %s%s", release,
-      lua_newuserdatauv ? " than " LH_LUA_NAME : " and lacks the functions of " LH_LUA_NAME);
+  if (lua_newuserdatauv) write_version(L, release, sizeof release);
+  return lh_fail(error, LH_EHOST, "luaheap needs PUC Lua " LH_LUA_RELEASES "; this Lua is %s%s",
+                 release, lua_newuserdatauv ? "" : " and lacks the functions of " LH_LUA_NAME);
 }
 
 /* Asks the API about the host. Leaves host->top_pointer on the stack. */

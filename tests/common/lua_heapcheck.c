@@ -404,16 +404,37 @@ static int loading(lua_State *L) {
 
 /* ==================================================================================== */
 
+/* The collector is incremental, and each step of it does as little as it can. */
+static int small_steps(lua_State *L) {
+#if LUA_VERSION_NUM == 504
+  lua_gc(L, LUA_GCINC, 1000, 1, 1);
+#else
+  lua_gc(L, LUA_GCINC);
+  lua_gc(L, LUA_GCPARAM, LUA_GCPPAUSE, 1000);
+  lua_gc(L, LUA_GCPARAM, LUA_GCPSTEPMUL, 100);
+  lua_gc(L, LUA_GCPARAM, LUA_GCPSTEPSIZE, (int)sizeof(void *));
+#endif
+  return 0;
+}
+
 __attribute__((visibility("default"))) int luaopen_lua_heapcheck(lua_State *L);
 
 int luaopen_lua_heapcheck(lua_State *L) {
-  static const luaL_Reg functions[] = {{"silent", silent},       {"finalized", finalized},
-                                       {"emergency", emergency}, {"bytes", bytes},
-                                       {"collector", collector}, {"closure", closure},
-                                       {"addresses", addresses}, {"userdata", make_userdata},
-                                       {"thread", make_thread},  {"ref", ref},
-                                       {"table", make_table},    {"unref", unref},
-                                       {"loading", loading},     {NULL, NULL}};
+  static const luaL_Reg functions[] = {{"silent", silent},
+                                       {"finalized", finalized},
+                                       {"emergency", emergency},
+                                       {"bytes", bytes},
+                                       {"collector", collector},
+                                       {"closure", closure},
+                                       {"addresses", addresses},
+                                       {"userdata", make_userdata},
+                                       {"thread", make_thread},
+                                       {"ref", ref},
+                                       {"table", make_table},
+                                       {"unref", unref},
+                                       {"loading", loading},
+                                       {"small_steps", small_steps},
+                                       {NULL, NULL}};
   luaL_newlib(L, functions);
   lua_pushinteger(L, (lua_Integer)release()->user_values);
   lua_setfield(L, -2, "user_values");

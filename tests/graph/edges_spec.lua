@@ -127,7 +127,7 @@ local program = [=[
   end
   pending()
   take(nil, nil, nil, nil) -- nothing is left in the registers
-  collectgarbage("incremental", 1000, 1, 1)
+  check.small_steps()
   repeat collectgarbage("step", 0) until select(4, check.collector())
   heap.snapshot("pending")
   return of_main

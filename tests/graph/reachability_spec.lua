@@ -250,7 +250,7 @@ describe("what the collector keeps is what is reachable", function()
   it("with finalizers pending", function()
     local _, dir = support.lua [[
       local heap, check = require "heap", require "lua_heapcheck"
-      collectgarbage("incremental", 1000, 1, 1)
+      check.small_steps()
       collectgarbage()
       local weak, ephemeron = setmetatable({}, {__mode = "v"}), setmetatable({}, {__mode = "k"})
       for i = 1, 100 do

@@ -321,7 +321,7 @@ describe("heap.capture", function()
   it("may be closed by a finalizer in the middle of anything", function()
     live.lua [[
       for i = 1, 200 do _G["global" .. i] = {i} end
-      collectgarbage("incremental", 1000, 1, 1)
+      require "lua_heapcheck".small_steps()
       local n_closed, n_done = 0, 0
       for i = 1, 150 do
         local s = heap.capture()

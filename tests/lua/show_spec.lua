@@ -6,9 +6,14 @@ local function shown(program)
   return (support.normalise(support.lua("local heap = require 'heap'\n" .. program)))
 end
 
+local function of_release(text)
+  return support.sizes(text, {["184 B"] = "166 B", ["88 B"] = "70 B", ["56 B"] = "48 B",
+                              ["72 B"] = "61 B", ["152 B"] = "144 B", ["80 B"] = "72 B"})
+end
+
 describe("heap.show", function()
   it("shows tables with sizes, a few levels deep", function()
-    assert.equal([[
+    assert.equal(of_release [[
 { -- 0xADDRESS, 184 B, 6 entries
   [1] = 2.5
   [2] = -7
@@ -29,7 +34,7 @@ describe("heap.show", function()
   end)
 
   it("shows each table once", function()
-    assert.equal([[
+    assert.equal(of_release [[
 { -- 0xADDRESS, 152 B, 3 entries
   a = { -- 0xADDRESS, 80 B, 1 entry
     up = {...} -- see the top

@@ -83,7 +83,7 @@ end
 describe("heap.stats", function()
   it("agrees with a snapshot in every state of an incremental cycle", function()
     local _, dir = same [[
-      collectgarbage("incremental", 1000, 1, 1)
+      check.small_steps()
       collectgarbage()
       local seen, n, left = {}, 0, 8
       local finalizer = {__gc = function() if taken < 300 then both("finalizer") end end}
@@ -143,7 +143,7 @@ describe("heap.stats", function()
           local kilobytes = collectgarbage("count")
           s = heap.stats(quick)
           assert(s.state == states[state] and s.kind == mode)
-          assert(kind == (mode == "generational" and 1 or 0))
+          assert((kind > 0) == (mode == "generational")) -- 2: in a major cycle of 5.5
           assert(s.bytes == kilobytes * 1024 and s.debt == debt)
           assert(s.objects == nil and s.types == nil and s.dead == nil and s.epochs == nil)
         end
@@ -177,7 +177,7 @@ describe("heap.stats", function()
       assert(heap.stats().stopped == false)
       local file = io.popen(arg[-1] .. " -v")
       local release = tonumber(file:read("a"):match("5%.4%.(%d+)"))
-      assert(tells_in_finalizers == (release >= 4))
+      assert(tells_in_finalizers == (not release or release >= 4)) -- nil: of 5.5
     ]]
   end)
 

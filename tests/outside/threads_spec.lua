@@ -52,10 +52,9 @@ local function places(dir)
   local told = {}
   local text = support.answer("heaptop --threads --depth 20 a", dir):gsub("^.-\n\n", "")
   for place in (text .. "\n"):gmatch "(.-)\n\n" do
-    place = place:gsub(":[^\n]* of the heap; [^\n]*", ""):gsub("\n    Why [^\n]*", "")
-    place = place:gsub("\n.-(\n    program.lua:[^\n]* in function stay\n)", "%1")
-    place = place:gsub("\n    %[C%] in [^\n]*$", "") -- what has called the main chunk
-    told[#told + 1] = place
+    local short = place:gsub(":[^\n]* of the heap; [^\n]*", ""):gsub("\n    Why [^\n]*", "")
+    short = short:gsub("\n.-(\n    program.lua:[^\n]* in function stay\n)", "%1")
+    told[#told + 1] = short:gsub("\n    %[C%] in [^\n]*$", "") -- what has called the main chunk
   end
   table.sort(told)
   return told

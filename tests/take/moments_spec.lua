@@ -202,7 +202,7 @@ describe("a snapshot may be taken", function()
         if seen[state] > 8 then return end
         assert(moment(where .. state) == state)
       end
-      collectgarbage("incremental", 1000, 1, 1)
+      check.small_steps()
       collectgarbage()
       collectgarbage("stop") -- the steps are made by hand
       local mode = {__mode = "k"}

@@ -101,7 +101,7 @@ describe("a snapshot is silent", function()
         seen[state] = seen[state] + 1
         if seen[state] <= 60 then quiet(where .. " in state " .. state) end
       end
-      collectgarbage("incremental", 1000, 1, 1)
+      check.small_steps()
       collectgarbage()
       local keep = {}
       for round = 1, 30 do -- a step may pass through a state in which there is nothing to do

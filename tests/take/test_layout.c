@@ -137,9 +137,9 @@ static void finds_the_release_in_the_ident(void **state) {
                                          {"$Lua: Lua 5.1.5 Copyright", "5.1.5"},
                                          {"Lua 5.4", "5.4"},
                                          {"Lua 5.12345678901234567890", "5.1234567890123"},
-                                         {"LuaJIT 2.1", "5.4"},
-                                         {"", "5.4"},
-                                         {NULL, "5.4"}};
+                                         {"LuaJIT 2.1", LH_LUA_NAME},
+                                         {"", LH_LUA_NAME},
+                                         {NULL, LH_LUA_NAME}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char out[16];
     memset(out, 0x7F, sizeof out);
