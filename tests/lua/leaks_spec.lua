@@ -140,8 +140,8 @@ every 100 runs leave 123 objects behind, seen in 8192 runs;
         cleanup[#cleanup + 1] = {}
       end))
     ]]
-    assert.matches(of_release "1 object +56 B +{} +_G.tenants.tenant%*.channels.random.cleanup%[%*%]",
-                   out)
+    assert.matches(of_release "1 object +56 B +{} " ..
+                   "+_G.tenants.tenant%*.channels.random.cleanup%[%*%]", out)
   end)
 
   it("says that few runs cannot tell a leak from a cache, and what to do", function()

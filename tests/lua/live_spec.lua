@@ -23,12 +23,13 @@ describe("heap.path", function()
         return mine, ...
       end)
       coroutine.resume(sleeper, {extra = {}})
-      local in_5_5 = _VERSION == "Lua 5.4" and 0 or 1 -- "(vararg table)" comes first
+      local mine = _VERSION == "Lua 5.4" and 1 or 2 -- "(vararg table)" comes first
       file = io.tmpfile()
       local modules, ticks = package.loaded, bus.listeners.tick
       local asked = setmetatable({
         ticks[17], ticks[3].call, sleeper, keyed[bus].value, modules["app.cache"][12].owner,
-        modules["app.cache"].list[1][1], inside[1], select(2, debug.getlocal(sleeper, 1, 1 + in_5_5)).secret,
+        modules["app.cache"].list[1][1], inside[1],
+        select(2, debug.getlocal(sleeper, 1, mine)).secret,
         getmetatable(file), getmetatable(""), debug.getregistry(), file}, {__mode = "v"})
       modules, ticks = nil, nil
       local s <close> = heap.capture()

@@ -54,9 +54,10 @@ local function counts(path)
   assert(s:verify())
   for id = 1, #s do
     local o = s:object(id)
-    add(o.type, o.shallow_bytes)
-    add(o.epoch, o.shallow_bytes)
-    if o.dead then add("dead", o.shallow_bytes) end
+    local bytes = o.shallow_bytes - (o.external_bytes or 0)
+    add(o.type, bytes)
+    add(o.epoch, bytes)
+    if o.dead then add("dead", bytes) end
   end
   local function say(what, name)
     lines[#lines + 1] = ("%s %d %d\n"):format(name or what, table.unpack(sums[what] or {0, 0}))
