@@ -13,6 +13,7 @@ local prelude = [[
   local function both(where)
     taken = taken + 1
     local name = tostring(taken)
+    heap.stats() -- the stack has room for it from now on
     local objects, bytes = heap.snapshot(name)
     local s = heap.stats()
     assert(objects, bytes)
