@@ -134,7 +134,7 @@ static int check_version(lua_State *L, lh_error *error) {
   }
   lh_layout_release(lua_ident, release);
   if (!lua_ident) strcpy(release, "not PUC");
-  if (lua_newuserdatauv) write_version(L, release, sizeof release);
+  if (lua_newuserdatauv && !lua_ident) write_version(L, release, sizeof release);
   return lh_fail(error, LH_EHOST, "luaheap needs PUC Lua " LH_LUA_RELEASES "; this Lua is %s%s",
                  release, lua_newuserdatauv ? "" : " and lacks the functions of " LH_LUA_NAME);
 }

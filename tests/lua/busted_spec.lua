@@ -239,7 +239,8 @@ describe("heap.busted", function()
     local readme = support.read_file(support.root .. "/lua/README.md"):gsub("\n    ", "\n")
     assert.equal("successes", printed["is kept by the bus alone"])
     assert.matches("package.loaded  loaded modules", printed["can be collected"], 1, true)
-    assert.matches(printed["leaves nothing behind"], readme, 1, true)
+    assert.matches(printed["leaves nothing behind"],
+                   support.sizes(readme, {["192 B"] = "184 B"}), 1, true)
   end)
 end)
 

@@ -104,6 +104,18 @@ describe("heap.so for Lua 5.5", function()
     end)
   end
 
+  it("says in another Lua which one that is", function()
+    local of_5_4 = os.getenv("LUA") or "lua5.4"
+    local function refusal(which, path)
+      local load = "print(select(2, pcall(require, 'heap')))"
+      return (support.run({which, "-e", load}, {env = {LUA_CPATH = path}}))
+    end
+    assert.match("^luaheap needs PUC Lua 5%.5[^;]*; this Lua is 5%.4%.%d\n",
+                 refusal(of_5_4, module))
+    assert.match("^luaheap needs PUC Lua 5%.4[^;]*; this Lua is 5%.5%.%d\n",
+                 refusal(lua, support.build .. "/?.so"))
+  end)
+
   it("writes snapshots that are exact", function()
     for _, name in ipairs {"a", "b", "c", "d"} do
       local said = support.answer({"heapcheck", name}, dir)
