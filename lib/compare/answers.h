@@ -52,12 +52,12 @@ typedef struct lh_grown {
   lh_id id; /* in c */
   uint32_t class_index;
   const char *held_by;                   /* path; owned by the diff */
-  const char *place;                     /* folded path; owned by the diff */
+  const char *place;                     /* folded path, of all its siblings; owned by the diff */
   uint64_t shallow_bytes[3], entries[3]; /* at a, b, c */
   uint64_t cause;                        /* as in a group */
   char fingerprint[LH_FINGERPRINT_BYTES];
-  uint32_t at;  /* private: number of the place */
-  lh_id holder; /* private: of a string */
+  uint32_t at, told_at; /* private: its place; that of `place`, of several siblings */
+  lh_id holder;         /* private: of a string */
 } lh_grown;
 
 /* Returns the growth from a to c; 0 if there is none. */
@@ -159,6 +159,7 @@ typedef struct lh_growth_row {
   double next_bytes;                  /* sort key: what the next step will bring at least */
   uint64_t cause;                     /* as in lh_diff_group */
   uint32_t printed_at, printed_class; /* private: identity of the fingerprint */
+  uint32_t told_at, cause_at; /* private: place of held_by; the place that tells the cause */
   const char *printed_name;
 } lh_growth_row;
 
@@ -181,11 +182,11 @@ typedef struct lh_growth {
 ** all that they retain are one row; a place below it that grows more steadily gets its own. Texts
 ** are borrowed from the ladder. Free with lh_growth_free. LH_EARGUMENT: not in the order of time.
 ** O(paths * snapshots). */
-int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error);
+int lh_ladder_growth(lh_ladder *ladder, lh_growth **out, lh_error *error);
 
 /* Compares the growth in the first half of the snapshots, before a change of the program, with the
 ** second half. Of one snapshot each: what grew and what shrank. */
-int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error);
+int lh_ladder_halves(lh_ladder *ladder, lh_growth **out, lh_error *error);
 
 /* Tells whether a leak is fixed, by rows with a tenth or more of the greatest growth. */
 typedef struct lh_fix_verdict {

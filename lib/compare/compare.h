@@ -270,6 +270,18 @@ typedef struct lh_caused {
 /* Gives rows with one cause the same number, from 1. Sorts the rows. False: out of memory. */
 bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
+/* ==== joined_siblings.c ============================================================= */
+
+/* Groups, and containers that grew, of three snapshots. False: out of memory. */
+bool lh_join_sibling_groups(lh_snapshot *c, lh_whole_diff *whole);
+
+/* places: of each leak. The texts go to `texts`. */
+bool lh_join_sibling_leaks(lh_snapshot *snapshot, const uint32_t *places, lh_strings *texts,
+                           lh_leaks *leaks);
+
+/* weights: of each row of paths. The places and texts go to the ladder. */
+bool lh_join_sibling_growth(lh_growth *growth, lh_ladder *ladder, const uint64_t *weights);
+
 /* ==== census.c ====================================================================== */
 
 /* A tree with numbers as edge labels. Vertex 0 is the root; a vertex comes after the one above. */

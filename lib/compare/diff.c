@@ -297,7 +297,7 @@ static int number_causes(lh_snapshot *c, lh_diff *diff, lh_error *error) {
   for (size_t i = 0; ok && i < diff->n_grown; i++) {
     lh_grown *grown = &diff->grown[i];
     rows[diff->n_groups + i] =
-        (lh_caused){grown->at, lh_grown_by(grown->shallow_bytes), &grown->cause, 0};
+        (lh_caused){grown->told_at, lh_grown_by(grown->shallow_bytes), &grown->cause, 0};
   }
   ok = ok && lh_number_causes(tree, rows, n);
   lh_free(rows);
@@ -323,6 +323,8 @@ static int compare_objects(const lh_window *window, lh_snapshot *c, uint8_t *new
   if (!lh_describe_grown(c, diff)) return lh_fail_memory(error, "telling who holds the containers");
   int code = add_groups(c, window, new_ones, diff, error);
   if (!code && window->b) code = weigh(window, c, (lh_whole_diff *)diff, error);
+  if (!code && window->b && !lh_join_sibling_groups(c, (lh_whole_diff *)diff))
+    code = lh_fail_memory(error, "joining what grows alike");
   return code ? code : number_causes(c, diff, error);
 }
 

@@ -84,7 +84,7 @@ static bool describe_container(chart *m, lh_grown *grown) {
   const lh_place_tree *tree = m->folds->folder.tree;
   const lh_class_entry *class = lh_class_entry_of(c, grown->id);
   lh_text text = {0};
-  grown->at = lh_folded_place(m->folds, grown->id);
+  grown->at = grown->told_at = lh_folded_place(m->folds, grown->id);
   lh_place_text(tree, grown->at, &text);
   grown->place = lh_text_finish(&text);
   bool ok = grown->place && lh_fingerprint(class, c->classes->texts.texts[class->stable],

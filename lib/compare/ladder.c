@@ -11,7 +11,7 @@
 #define NOBODY LH_NO_NUMBER
 
 typedef struct builder {
-  const lh_ladder *ladder;
+  lh_ladder *ladder;
   bool halves; /* the second half of the snapshots is after a change */
   lh_view view;
   lh_figures *figures; /* row r in snapshot k: [r * n_snapshots + k] */
@@ -209,6 +209,20 @@ static void sort_rows(const builder *b, lh_growth_row *rows, size_t n) {
   if (n > 1) qsort_r(rows, n, sizeof *rows, compare_growth_rows, b->growth);
 }
 
+static bool join_siblings(builder *b) {
+  lh_growth *growth = b->growth;
+  size_t n = growth->n_paths;
+  uint64_t *weights = lh_alloc(n, sizeof *weights);
+  for (size_t i = 0; weights && i < n; i++)
+    weights[i] = weight_of(&growth->paths[i], growth->n_snapshots);
+  bool ok = weights && lh_join_sibling_growth(growth, b->ladder, weights);
+  for (size_t i = 0; ok && growth->n_paths < n && i < growth->n_paths; i++)
+    growth->paths[i].verdict = judge_row(b, growth->paths[i].at);
+  if (ok && growth->n_paths < n) sort_rows(b, growth->paths, growth->n_paths);
+  lh_free(weights);
+  return ok;
+}
+
 static void add_level(builder *b, const lh_figures *at) {
   for (size_t k = 0; k < b->ladder->n_snapshots; k++) {
     b->growth->level[k].bytes += at[k].bytes;
@@ -221,7 +235,7 @@ static bool number_causes_of_paths(builder *b) {
   lh_caused *rows = lh_alloc(growth->n_paths, sizeof *rows);
   for (size_t i = 0; rows && i < growth->n_paths; i++) {
     lh_growth_row *row = &growth->paths[i];
-    rows[i] = (lh_caused){row->printed_at, row->at[growth->n_snapshots - 1].bytes, &row->cause, 0};
+    rows[i] = (lh_caused){row->cause_at, row->at[growth->n_snapshots - 1].bytes, &row->cause, 0};
   }
   bool ok = rows && lh_number_causes(&b->ladder->tree, rows, growth->n_paths);
   lh_free(rows);
@@ -261,6 +275,8 @@ static bool list_path_rows(builder *b) {
         .held_by = lh_ladder_text(ladder, b->view.rows[i].name),
         .verdict = verdict,
         .at = at,
+        .told_at = b->view.rows[i].name,
+        .cause_at = b->view.rows[i].path,
         .printed_at = b->view.rows[i].path,
         .printed_class = main_class[i],
         .printed_name = lh_view_name(ladder, &b->view, (uint32_t)i, main_class[i], false)};
@@ -270,7 +286,7 @@ static bool list_path_rows(builder *b) {
   }
   LH_FREE_ALL(main_class, by_entries);
   if (ok) sort_rows(b, growth->paths, growth->n_paths);
-  return ok && number_causes_of_paths(b);
+  return ok && join_siblings(b) && number_causes_of_paths(b);
 }
 
 /* ==== Rows by class ================================================================= */
@@ -403,7 +419,7 @@ static int check_order(const lh_ladder *ladder, bool halves, lh_error *error) {
   return 0;
 }
 
-static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error *error) {
+static int build(lh_ladder *ladder, bool halves, lh_growth **out, lh_error *error) {
   *out = NULL;
   int code = check_order(ladder, halves, error);
   if (code) return code;
@@ -425,11 +441,11 @@ static int build(const lh_ladder *ladder, bool halves, lh_growth **out, lh_error
   return 0;
 }
 
-int lh_ladder_growth(const lh_ladder *ladder, lh_growth **out, lh_error *error) {
+int lh_ladder_growth(lh_ladder *ladder, lh_growth **out, lh_error *error) {
   return build(ladder, false, out, error);
 }
 
-int lh_ladder_halves(const lh_ladder *ladder, lh_growth **out, lh_error *error) {
+int lh_ladder_halves(lh_ladder *ladder, lh_growth **out, lh_error *error) {
   return build(ladder, true, out, error);
 }
 

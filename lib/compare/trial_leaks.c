@@ -336,7 +336,10 @@ static bool add_table(reporting *t, const lh_diff_group *group) {
   uint32_t *known = lh_map_at(&t->by_key, table_key(row));
   if (!known || *known != LH_NO_NUMBER) return known != NULL;
   lh_leaks *out = t->out;
-  if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows)) return false;
+  if (!lh_grow(&out->rows, out->n_rows, &t->capacity, sizeof *out->rows) ||
+      !lh_grow(&t->info, out->n_rows, &t->info_capacity, sizeof *t->info))
+    return false;
+  t->info[out->n_rows] = (leak_info){.held_at = group->held_at};
   lh_leak *leak = &out->rows[out->n_rows];
   *known = (uint32_t)out->n_rows++;
   *leak = (lh_leak){.type = LH_TYPE_TABLE,
@@ -394,13 +397,25 @@ static int add_groups(reporting *t, const uint8_t *flags,
 }
 
 /* Drops leaks that are mostly inside other leaks. */
-static void drop_inner(lh_leaks *out) {
+static void drop_inner(reporting *t) {
+  lh_leaks *out = t->out;
   size_t n = 0;
   for (size_t i = 0; i < out->n_rows; i++) {
     const lh_leak *leak = &out->rows[i];
-    if (leak->objects > 0 && leak->new_objects >= leak->objects / 2) out->rows[n++] = *leak;
+    if (leak->objects == 0 || leak->new_objects < leak->objects / 2) continue;
+    t->info[n] = t->info[i];
+    out->rows[n++] = *leak;
   }
   out->n_rows = n;
+}
+
+/* The siblings of objects, and of tables with more entries. */
+static int join_siblings(reporting *t, lh_error *error) {
+  uint32_t *places = lh_alloc(t->out->n_rows, sizeof *places);
+  for (size_t i = 0; places && i < t->out->n_rows; i++) places[i] = t->info[i].held_at;
+  bool ok = places && lh_join_sibling_leaks(t->snapshot, places, &t->trial->texts, t->out);
+  lh_free(places);
+  return ok ? LH_OK : lh_fail_memory(error, "telling what leaks");
 }
 
 static int report_objects(reporting *t, lh_error *error) {
@@ -410,7 +425,7 @@ static int report_objects(reporting *t, lh_error *error) {
   for (lh_id id = 1; code == LH_OK && ok && id <= t->snapshot->n; id++)
     if (t->leaks[id]) ok = add_leaked_object(t, id);
   ok = ok && (code != LH_OK || (name_classes(t) && count_classes(t)));
-  if (code == LH_OK && ok) drop_inner(t->out);
+  if (code == LH_OK && ok) drop_inner(t);
   return ok ? code : lh_fail_memory(error, "telling what leaks");
 }
 
@@ -435,6 +450,7 @@ int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all,
   bool ok = t.parts && lh_trial_find(trial, &t.found);
   int code = ok ? report_objects(&t, error) : lh_fail_memory(error, "telling what leaks");
   if (code == LH_OK) code = report_entries(&t, error);
+  if (code == LH_OK) code = join_siblings(&t, error);
   if (code == LH_OK && leaks->n_rows > 1)
     qsort(leaks->rows, leaks->n_rows, sizeof *leaks->rows, compare_leaks);
   lh_trial_found_free(&t.found);

@@ -199,6 +199,20 @@ void lh_place_text(const lh_place_tree *tree, uint32_t place, lh_text *out);
 ** `place` is elsewhere. */
 void lh_place_text_below(const lh_place_tree *tree, uint32_t place, uint32_t above, lh_text *out);
 
+/* ==== siblings.c: rows whose places differ in the key of one step ===================== */
+
+typedef struct lh_sibling {
+  uint32_t place;  /* where the row is */
+  uint64_t kind;   /* of its objects: siblings have the same */
+  uint64_t weight; /* how much it grows; 0: it has no siblings */
+  uint32_t first;  /* out: index of the first of its siblings, or its own */
+  uint32_t all;    /* out, of the first: `_G.shards.{eu, us and 3 more}.log`; alone: its place */
+} lh_sibling;
+
+/* Three rows or more that grow alike are siblings: each by a quarter of the greatest or more, so
+** that none hides a culprit. Takes at most the first 256 rows with a weight. */
+bool lh_find_siblings(lh_place_tree *tree, lh_sibling *rows, size_t n);
+
 /* ==== stable_text.c ================================================================== */
 
 /* This many paths that differ only in numbers become one. */

@@ -2,8 +2,8 @@
 ** diff_rows.c - rows of a comparison: containers and strings that grew, the change of each class,
 ** and which rows are known. Known fingerprints of the release before match, too, for one release.
 **
-** In text, containers of one class whose paths differ only in folded steps (*) are one row: a leak
-** in each of a thousand inboxes has one cause.
+** In text, containers of one class whose paths differ only in folded steps (*), or which are
+** siblings that grow alike, are one row: a leak in each of a thousand inboxes has one cause.
 */
 #include "name/map.h"
 #include "report/report.h"
@@ -75,7 +75,7 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   bool ok = places != NULL;
   *n_places = 0;
   for (size_t i = 0; ok && i < n; i++) {
-    uint32_t *row = lh_map_at(&row_of, (uint64_t)grown[i].class_index << 32 | grown[i].at);
+    uint32_t *row = lh_map_at(&row_of, (uint64_t)grown[i].class_index << 32 | grown[i].told_at);
     ok = row != NULL;
     if (ok && *row != LH_NO_NUMBER) {
       add_grown(&places[*row], &grown[i]);

@@ -153,8 +153,8 @@ static void leave_out_known(lh_growth_found *f, const lh_request *request) {
   }
 }
 
-int lh_find_growth(lh_growth_found *f, const lh_ladder *ladder, bool by_halves,
-                   const lh_request *request, lh_error *error) {
+int lh_find_growth(lh_growth_found *f, lh_ladder *ladder, bool by_halves, const lh_request *request,
+                   lh_error *error) {
   int code = (by_halves ? lh_ladder_halves : lh_ladder_growth)(ladder, &f->all, error);
   if (code != LH_OK) return code;
   f->growth = *f->all;

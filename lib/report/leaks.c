@@ -84,9 +84,8 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
     lh_print_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
   if (leak->prospect == LH_BOUNDED) return;
   if (leak->has_young_holder) lh_print_young_holder(t, report->snapshot, leak->holder);
-  if (leak->collection && leak->collection->tables > 1)
-    lh_say(t, LH_PLAIN,
-           "    one of %s %s, with %s elements:", lh_count_text(leak->collection->tables).text,
+  if (leak->collection && leak->tables > 1)
+    lh_say(t, LH_PLAIN, "    one of %s %s, with %s elements:", lh_count_text(leak->tables).text,
            leak->collection->is_list ? "lists" : "tables",
            lh_count_text(leak->collection->elements).text);
   if (leak->collection) lh_print_keys(t, report, leak->collection);

@@ -24,6 +24,7 @@ typedef struct lh_cause {
   lh_bound bound;
   lh_allocated allocated;
   const lh_growing *collection; /* the table that holds them; NULL: none big enough */
+  uint64_t tables;              /* of all siblings that were joined */
 } lh_cause;
 
 typedef struct lh_causes {
@@ -37,9 +38,13 @@ typedef struct lh_causes {
   lh_diff *stayed;      /* sources of the rows, kept alive for them */
   lh_growings growings; /* the rows are the snapshot's */
   lh_suspects suspects;
+  lh_strings texts; /* of places that were joined */
 } lh_causes;
 
 int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error);
+
+/* leaks_joined.c: needs the verdicts; the rows lose their order. False: out of memory. */
+bool lh_join_sibling_causes(lh_causes *found, lh_snapshot *snapshot, lh_place_tree *tree);
 void lh_causes_free(lh_causes *found);
 
 #endif

@@ -466,10 +466,11 @@ static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) 
   if (!unite_lists(snapshot, found)) return lh_fail_memory(error, "looking for what leaks");
   int code = judge(found, snapshot, error);
   if (code) return code;
-  const lh_place_tree *tree = lh_places_of(snapshot);
+  lh_place_tree *tree = lh_places_of(snapshot);
   if (!bound_parts(tree, found)) return lh_fail_memory(error, "looking for what leaks");
   sort_rows(found);
-  if (!unite_parts(tree, found)) return lh_fail_memory(error, "looking for what leaks");
+  if (!unite_parts(tree, found) || !lh_join_sibling_causes(found, snapshot, tree))
+    return lh_fail_memory(error, "looking for what leaks");
   sort_rows(found);
   return LH_OK;
 }
@@ -563,6 +564,7 @@ void lh_causes_free(lh_causes *found) {
   lh_history_free(&found->history);
   lh_diff_free(found->stayed);
   lh_suspects_free(&found->suspects);
+  lh_strings_free(&found->texts);
   lh_free(found->leaks);
   lh_free(found->big);
 }

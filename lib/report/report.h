@@ -396,7 +396,7 @@ typedef struct lh_growth_found {
 } lh_growth_found;
 
 /* `by_halves`: compares the first half of the ladder with the second one. */
-int lh_find_growth(lh_growth_found *found, const lh_ladder *ladder, bool by_halves,
+int lh_find_growth(lh_growth_found *found, lh_ladder *ladder, bool by_halves,
                    const lh_request *request, lh_error *error);
 void lh_free_growth(void *found);
 

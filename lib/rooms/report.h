@@ -254,7 +254,7 @@ typedef struct lh_request {
   ** keeps only figures, and then no snapshot is asked. */
   lh_snapshot *const *snapshots;
   size_t n_snapshots;
-  const lh_ladder *ladder;
+  lh_ladder *ladder;
   const char *const *names; /* of all of them, as the user gave them */
   size_t n_names;
   const char *since, *until; /* marks instead of snapshots; NULL: none */

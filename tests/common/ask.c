@@ -390,7 +390,7 @@ static void ask_fingerprints(lh_snapshot *s, const lh_diff *diff) {
   }
 }
 
-static void ask_ladder(const lh_ladder *ladder) {
+static void ask_ladder(lh_ladder *ladder) {
   lh_growth *growth;
   lh_fix_verdict answer;
   lh_part *parts;

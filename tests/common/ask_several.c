@@ -119,7 +119,7 @@ static void ask_texts(lh_snapshot *s) {
 
 /* The answer to a question, and its text: of two or three snapshots, or of a ladder. */
 static void ask_question(const char *name, lh_snapshot *const snapshots[], size_t n,
-                         const lh_ladder *ladder) {
+                         lh_ladder *ladder) {
   static const char *const names[] = {"a", "b", "\33[31mc", "d"};
   lh_request request = {.snapshots = snapshots,
                         .n_snapshots = ladder ? 0 : n,
@@ -230,7 +230,7 @@ static void ask_parts(const lh_part *parts, size_t n) {
   }
 }
 
-static void ask_ladder(const lh_ladder *ladder) {
+static void ask_ladder(lh_ladder *ladder) {
   lh_growth *growth;
   lh_part *parts;
   size_t n;

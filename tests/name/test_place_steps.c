@@ -203,6 +203,66 @@ static int free_tree(void **state) {
   return 0;
 }
 
+/* rows: pairs of a place and its growth, up to a place of 0. Then `expected` tells the places of all
+** rows that are left. */
+typedef struct sibling_case {
+  const char *label;
+  uint64_t weight;
+} sibling_case;
+
+static void are_told_as(const sibling_case *rows, size_t n, const char *const *expected,
+                        size_t n_expected) {
+  lh_sibling siblings[16];
+  size_t n_told = 0;
+  for (size_t i = 0; i < n; i++)
+    siblings[i] = (lh_sibling){.place = any(key(key(globals(), rows[i].label), ".log")),
+                               .kind = 7,
+                               .weight = rows[i].weight};
+  assert_true(lh_find_siblings(&tree, siblings, n));
+  for (size_t i = 0; i < n; i++) {
+    if (siblings[i].first != i) continue;
+    assert_true(n_told < n_expected);
+    is_told(siblings[i].all, LH_NO_PLACE, expected[n_told++]);
+  }
+  assert_int_equal(n_told, n_expected);
+}
+
+static void siblings_that_grow_alike_are_one(void **state) {
+  (void)state;
+  are_told_as((sibling_case[]){{".eu", 90}, {".us", 100}, {".asia", 30}}, 3,
+              (const char *[]){"_G.{asia, eu, us}.log[*]"}, 1);
+  are_told_as((sibling_case[]){{".eu", 9}, {".us", 9}, {".a", 9}, {".b", 9}, {".c", 9}}, 5,
+              (const char *[]){"_G.{a, b, c and 2 more}.log[*]"}, 1);
+  are_told_as((sibling_case[]){{"[\"e u\"]", 9}, {"[\"u s\"]", 9}, {"[\"a\"]", 9}}, 3,
+              (const char *[]){"_G[{\"a\", \"e u\", \"u s\"}].log[*]"}, 1);
+}
+
+static void one_that_grows_far_more_stays_alone(void **state) {
+  (void)state;
+  are_told_as(
+      (sibling_case[]){{".lobby", 90}, {".help", 10}, {".news", 9}, {".games", 0}}, 4,
+      (const char *[]){"_G.lobby.log[*]", "_G.help.log[*]", "_G.news.log[*]", "_G.games.log[*]"},
+      4);
+  are_told_as((sibling_case[]){{".lobby", 9}, {".help", 9}}, 2,
+              (const char *[]){"_G.lobby.log[*]", "_G.help.log[*]"}, 2);
+}
+
+/* Three regions with two kinds each; all but one grow. */
+static void keys_of_two_steps_may_vary(void **state) {
+  (void)state;
+  static const char *const regions[] = {".eu", ".us", ".asia"}, *const kinds[] = {".in", ".out"};
+  lh_sibling rows[6];
+  for (size_t i = 0; i < 6; i++)
+    rows[i] =
+        (lh_sibling){.place = any(key(key(globals(), regions[i / 2]), kinds[i % 2])), .weight = 5};
+  assert_true(lh_find_siblings(&tree, rows, 6));
+  is_told(rows[0].all, LH_NO_PLACE, "_G.{asia, eu, us}.{in, out}[*]");
+  for (size_t i = 0; i < 6; i++) assert_int_equal(rows[i].first, 0);
+  for (size_t i = 0; i < 6; i++) rows[i].kind = i; /* of other classes */
+  assert_true(lh_find_siblings(&tree, rows, 6));
+  for (size_t i = 0; i < 6; i++) assert_int_equal(rows[i].first, i);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_name_that_begins_another_is_not_around_it),
@@ -213,6 +273,9 @@ int main(void) {
       cmocka_unit_test(links_are_left_out),
       cmocka_unit_test(what_differs_in_one_key_has_the_rest_in_common),
       cmocka_unit_test(an_identity_is_the_same_in_other_trees),
+      cmocka_unit_test(siblings_that_grow_alike_are_one),
+      cmocka_unit_test(one_that_grows_far_more_stays_alone),
+      cmocka_unit_test(keys_of_two_steps_may_vary),
   };
   return cmocka_run_group_tests(tests, NULL, free_tree);
 }

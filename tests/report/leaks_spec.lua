@@ -365,9 +365,9 @@ describe("heaptop --leaks with two tables whose names begin alike", function()
                      "q*", "(q)", 'q"', "_G.q", "q[1]"}
       for _, name in ipairs(names) do _G[name] = {} end
       local function work(n)
-        for _, name in ipairs(names) do
+        for k, name in ipairs(names) do
           local t = _G[name]
-          for i = 1, n do t[#t + 1] = {user = "u" .. i, of = name} end
+          for i = 1, n do t[#t + 1] = {user = "u" .. i, [string.char(96 + k)] = true} end
         end
       end
       work(30) heap.snapshot "a" work(300) heap.snapshot "b" work(100) heap.snapshot "c"]==]
