@@ -269,6 +269,11 @@ int lh_kept_waste(lh_snapshot *snapshot, const lh_waste **out, lh_error *error);
 /* True if the values of an array are replaced in order of age, from key 1 on again. O(entries). */
 bool lh_is_full_ring(const lh_snapshot *snapshot, lh_id table);
 
+/* Are the keys few integers, of which an eighth or more are there? New ones then come between those
+** of older objects, as in a cache that fills; numbers that count up come behind them. O(entries).
+*/
+bool lh_has_few_keys(const lh_snapshot *snapshot, const lh_history *history, lh_id table);
+
 /* Finds a limit for the `count` elements that `holder` holds (lh_bound). LH_EMEMORY; LH_ENOTFOUND:
 ** `holder` is garbage. O(entries read), after O(n + m) for the first. */
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,
@@ -330,12 +335,13 @@ typedef struct lh_growing {
   uint64_t since_first_mark; /* aged elements younger than the first mark */
   uint32_t epochs;           /* number of different epochs of the elements */
   uint32_t oldest_epoch, youngest_epoch; /* less than lh_mark_count */
-  bool in_one_go;   /* hardly any other live object was allocated while the table was filled */
-  double younger;   /* share of the reachable objects younger than the youngest element */
-  uint64_t content; /* private: equal for equal sets of elements */
-  lh_bound bound;   /* for `alike` elements in `id` */
-  bool is_ring;     /* lh_is_full_ring */
-  size_t same_as;   /* index of the first row with the same elements; its own if none */
+  bool in_one_go;    /* hardly any other live object was allocated while the table was filled */
+  double younger;    /* share of the reachable objects younger than the youngest element */
+  uint64_t content;  /* private: equal for equal sets of elements */
+  lh_bound bound;    /* for `alike` elements in `id` */
+  bool is_ring;      /* lh_is_full_ring */
+  bool has_few_keys; /* lh_has_few_keys, of what would grow for certain otherwise */
+  size_t same_as;    /* index of the first row with the same elements; its own if none */
   uint32_t at, folded_at; /* private: the place; without keys */
   uint32_t element_class; /* private: class of most elements; UINT32_MAX: none or several */
 } lh_growing;

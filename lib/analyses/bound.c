@@ -209,6 +209,53 @@ bool lh_is_full_ring(const lh_snapshot *snapshot, lh_id table) {
   return n_heads == 1 && first < last;
 }
 
+/* ==== Keys that are few ============================================================== */
+
+/* The integer keys of the objects of one age. */
+typedef struct key_range {
+  int64_t least, greatest;
+  uint64_t n;
+} key_range;
+
+static void add_key(key_range *range, int64_t key) {
+  if (range->n == 0 || key < range->least) range->least = key;
+  if (range->n == 0 || key > range->greatest) range->greatest = key;
+  range->n++;
+}
+
+static bool is_older(const lh_history *history, lh_value value) {
+  return value.kind == LH_VALUE_OBJECT && history->span_of[value.as.object] == 0;
+}
+
+/* Sets the range of all keys and of those of older values. False: not all keys are integers. */
+static bool find_ranges(const lh_snapshot *snapshot, const lh_history *history, lh_id table,
+                        key_range *all, key_range *older) {
+  lh_edges it;
+  lh_value key, value;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
+    if (key.kind != LH_VALUE_INTEGER) return false;
+    add_key(all, key.as.integer);
+    if (is_older(history, value)) add_key(older, key.as.integer);
+  }
+  return true;
+}
+
+bool lh_has_few_keys(const lh_snapshot *snapshot, const lh_history *history, lh_id table) {
+  enum { TENTH = 10, EIGHTH = 8 };
+  lh_edges it;
+  lh_value key, value;
+  key_range all = {0}, older = {0};
+  uint64_t n_beyond = 0;
+  if (!find_ranges(snapshot, history, table, &all, &older)) return false;
+  uint64_t n_newer = all.n - older.n;
+  double range = (double)all.greatest - (double)all.least + 1;
+  if (older.n < LH_LEAST_ELEMENTS || n_newer < LH_LEAST_ELEMENTS || range > EIGHTH * (double)all.n)
+    return false;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);)
+    n_beyond += key.as.integer < older.least || key.as.integer > older.greatest;
+  return TENTH * n_beyond <= n_newer;
+}
+
 /* ==================================================================================== */
 
 int lh_find_bound(lh_snapshot *snapshot, lh_id holder, uint64_t count, lh_bound *out,

@@ -305,8 +305,7 @@ static bool find_same(lh_growings *out) {
   return ok;
 }
 
-/* A row of several tables is judged by the ages of all. Its bound is about the table `id`: surely
-** none of all tables. */
+/* A row of several tables is judged by the ages of all. Its bound, that of one, is not sure. */
 static bool judge_row(const grouping *f, lh_growing *row) {
   lh_snapshot *snapshot = f->grower->snapshot;
   if (lh_find_bound(snapshot, row->holder, row->alike, &row->bound, NULL) != LH_OK) return false;
@@ -314,9 +313,11 @@ static bool judge_row(const grouping *f, lh_growing *row) {
     row->bound.is_sure = false;
     if (row->prospect != LH_FILLED_ONCE) row->prospect = prospect_by_ages(&f->grower->ages, row);
   }
-  row->is_ring =
-      row->tables == 1 && row->prospect == LH_GROWS && lh_is_full_ring(snapshot, row->id);
+  bool grows = row->tables == 1 && row->prospect == LH_GROWS && !row->is_list;
+  row->is_ring = grows && lh_is_full_ring(snapshot, row->id);
+  row->has_few_keys = grows && lh_has_few_keys(snapshot, f->grower->ages.history, row->id);
   row->prospect = row->is_ring ? LH_BOUNDED : lh_prospect_within(row->prospect, &row->bound);
+  if (row->has_few_keys && row->prospect == LH_GROWS) row->prospect = LH_MAY_GROW;
   row->has_young_holder =
       row->prospect == LH_MAY_GROW &&
       lh_holder_is_too_young(snapshot, f->grower->ages.history, row->ages, row->oldest_holder);

@@ -38,11 +38,15 @@ static uint64_t kind_of(uint32_t class_index, const lh_snapshot *snapshot,
 
 /* ==== Groups of new objects ========================================================== */
 
-/* Strings under several keys are fields of one record. */
-static bool may_join(const lh_snapshot *c, const lh_diff_group *group) {
+/* Strings under several fixed keys are fields of one record. */
+static bool is_field(const lh_place_tree *tree, uint32_t place, lh_type type) {
+  return type == LH_TYPE_STRING && lh_place_is_field(tree, place);
+}
+
+static bool may_join(const lh_snapshot *c, const lh_place_tree *tree, const lh_diff_group *group) {
   return group->printed_class != UINT32_MAX && !group->also_held_by && !group->is_noise &&
          group->type_at[2] > group->type_at[1] && group->type_at[1] > group->type_at[0] &&
-         lh_class_at(c, group->printed_class)->type != LH_TYPE_STRING;
+         !is_field(tree, group->held_at, lh_class_at(c, group->printed_class)->type);
 }
 
 static void join_group(lh_diff_group *to, const lh_diff_group *other) {
@@ -129,7 +133,7 @@ bool lh_join_sibling_groups(lh_snapshot *c, lh_whole_diff *whole) {
     const lh_diff_group *group = &diff->groups[i];
     siblings[i] = (lh_sibling){.place = group->held_at,
                                .kind = kind_of(group->printed_class, c, &group->allocated),
-                               .weight = may_join(c, group) ? group->weight : 0};
+                               .weight = may_join(c, tree, group) ? group->weight : 0};
   }
   ok = ok && lh_find_siblings(tree, siblings, diff->n_groups) &&
        join_groups(whole, tree, siblings) && join_grown(c, tree, diff);
@@ -167,7 +171,7 @@ bool lh_join_sibling_leaks(lh_snapshot *snapshot, const uint32_t *places, lh_str
     const lh_leak *leak = &leaks->rows[i];
     siblings[i] = (lh_sibling){.place = places[i],
                                .kind = kind_of_leak(&kinds, texts, snapshot, leak),
-                               .weight = leak->type == LH_TYPE_STRING ? 0 : leak->objects};
+                               .weight = is_field(tree, places[i], leak->type) ? 0 : leak->objects};
     ok = siblings[i].kind != LH_NO_NUMBER;
   }
   ok = ok && lh_find_siblings(tree, siblings, n);
@@ -187,9 +191,9 @@ bool lh_join_sibling_leaks(lh_snapshot *snapshot, const uint32_t *places, lh_str
 
 /* ==== Rows of a ladder =============================================================== */
 
-static bool may_join_growth(const lh_growth_row *row) {
+static bool may_join_growth(const lh_place_tree *tree, const lh_growth_row *row) {
   bool grows = row->verdict == LH_GROWS_A_LITTLE || row->verdict >= LH_GROWS_STEADILY;
-  return grows && row->type != LH_TYPE_STRING;
+  return grows && !is_field(tree, row->told_at, row->type);
 }
 
 static void join_growth(lh_growth_row *to, const lh_growth_row *other, lh_figures *figures,
@@ -238,7 +242,7 @@ bool lh_join_sibling_growth(lh_growth *growth, lh_ladder *ladder, const uint64_t
     siblings[i] = (lh_sibling){.place = row->told_at,
                                .kind = (uint64_t)row->printed_class << 32 |
                                        (is_of_ladder ? LH_GROWS_STEADILY : row->verdict),
-                               .weight = may_join_growth(row) ? weights[i] : 0};
+                               .weight = may_join_growth(&ladder->tree, row) ? weights[i] : 0};
   }
   ok = ok && lh_find_siblings(&ladder->tree, siblings, n) &&
        join_growth_rows(growth, ladder, siblings);

@@ -322,11 +322,23 @@ static class_at *list_classes_at(const builder *b, const uint32_t *row_of, size_
   return ok ? list : NULL;
 }
 
+/* How many more objects a class has at its places, and at those of them that level off. */
+typedef struct class_growth {
+  uint64_t all, bounded;
+} class_growth;
+
 /* Adds up, by class, all objects at the places where the class grows. NULL: out of memory. */
-static lh_figures *find_places_of_classes(const builder *b, const uint32_t *row_of, size_t n_rows) {
+static lh_figures *find_places_of_classes(const builder *b, const uint32_t *row_of, size_t n_rows,
+                                          class_growth *growth) {
   size_t n = 0, n_snapshots = b->ladder->n_snapshots;
   class_at *list = list_classes_at(b, row_of, &n);
   lh_figures *sums = list ? lh_alloc_zeroed(n_rows, n_snapshots * sizeof *sums) : NULL;
+  for (size_t i = 0; sums && i < n; i++)
+    if (list[i].objects[1] > list[i].objects[0]) {
+      uint64_t more = list[i].objects[1] - list[i].objects[0];
+      growth[list[i].class_row].all += more;
+      if (b->verdict[list[i].row] == LH_LEVELS_OFF) growth[list[i].class_row].bounded += more;
+    }
   for (size_t i = 0; sums && i < n; i++)
     for (size_t k = 0; list[i].objects[1] > list[i].objects[0] && k < n_snapshots; k++)
       sums[list[i].class_row * n_snapshots + k].objects +=
@@ -336,10 +348,14 @@ static lh_figures *find_places_of_classes(const builder *b, const uint32_t *row_
 }
 
 /* A table with other fields than before is of another class: more objects of that class are not
-** more objects. So a class levels off if the objects at the places where it grows do. */
-static lh_verdict judge_class(const builder *b, const lh_figures *at, const lh_figures *places) {
+** more objects. So a class levels off if the objects at the places where it grows do, or if nine
+** tenths of its growth is at places that do. */
+static lh_verdict judge_class(const builder *b, const lh_figures *at, const lh_figures *places,
+                              const class_growth *growth) {
+  enum { TENTHS = 10, MOST = 9 };
   lh_verdict verdict = judge_row(b, at), of_places = judge(b, &places->objects);
-  bool has_bound = of_places != LH_GROWS_STEADILY && of_places != LH_SAW_TOOTH;
+  bool has_bound = (of_places != LH_GROWS_STEADILY && of_places != LH_SAW_TOOTH) ||
+                   TENTHS * growth->bounded > MOST * growth->all;
   bool is_steady = verdict == LH_GROWS_STEADILY && judge(b, &at->objects) == verdict;
   return is_steady && has_bound ? LH_LEVELS_OFF : verdict;
 }
@@ -363,15 +379,17 @@ static bool list_class_rows(builder *b) {
       if (i < ladder->snapshots[k].n_classes)
         add_tally(&figures[row_of[i] * n_snapshots + k], &ladder->snapshots[k].of_class[i], true);
   }
-  lh_figures *places = ok ? find_places_of_classes(b, row_of, n_rows) : NULL;
+  class_growth *class_growths = lh_alloc_zeroed(n, sizeof *class_growths);
+  lh_figures *places =
+      ok && class_growths ? find_places_of_classes(b, row_of, n_rows, class_growths) : NULL;
   ok = ok && places;
   for (size_t i = 0; ok && i < n_rows; i++) {
     lh_growth_row *row = &growth->classes[i];
     row->at = &figures[i * n_snapshots];
-    row->verdict = judge_class(b, row->at, &places[i * n_snapshots]);
+    row->verdict = judge_class(b, row->at, &places[i * n_snapshots], &class_growths[i]);
     if (row->verdict != LH_LEVEL) growth->classes[growth->n_classes++] = *row;
   }
-  LH_FREE_ALL(row_of, places);
+  LH_FREE_ALL(row_of, places, class_growths);
   if (ok) sort_rows(b, growth->classes, growth->n_classes);
   return ok;
 }

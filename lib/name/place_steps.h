@@ -123,6 +123,11 @@ static inline uint32_t lh_place_before(const lh_place_tree *tree, uint32_t place
   return parent == place ? LH_NO_PLACE : parent;
 }
 
+/* Is it under a fixed key? Strings there are fields of one record. */
+static inline bool lh_place_is_field(const lh_place_tree *tree, uint32_t place) {
+  return lh_last_step(tree, place)->kind == LH_EDGE_VALUE;
+}
+
 /* The weak table of the last step; LH_NO_PLACE: none. */
 static inline uint32_t lh_place_of_holder(const lh_place_tree *tree, uint32_t place) {
   return lh_last_step(tree, place)->holder;

@@ -141,6 +141,10 @@ void lh_print_keys(lh_printer *t, lh_report *report, const lh_growing *g) {
       lh_say(t, LH_PLAIN, "    keys are %s from %s to %s",
              g->keying == LH_KEYED_INTEGERS ? "integers" : "numbers",
              lh_plain_number(g->least).text, lh_plain_number(g->greatest).text);
+      if (g->has_few_keys)
+        lh_say(t, LH_PLAIN,
+               "    new keys come between older ones, so there may be few: it may be a cache that "
+               "fills up");
       return;
     case LH_KEYED_TIMES:
     case LH_KEYED_MILLISECONDS:

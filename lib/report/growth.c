@@ -272,6 +272,33 @@ static void print_steady(lh_printer *t, const lh_report *report, size_t n_others
   lh_say_text(t, LH_BOLD, &text);
 }
 
+/* Did less come in each step, at last two thirds of the first or less, and not by chance? */
+static bool slows_down(const lh_growth_row *row, size_t n, lh_text *increments) {
+  double first = (double)row->at[1].objects - (double)row->at[0].objects, last = first;
+  for (size_t k = 1; k < n; k++) {
+    double more = (double)row->at[k].objects - (double)row->at[k - 1].objects;
+    if (more <= 0 || (k > 1 && more >= last)) return false;
+    lh_text_format(increments, k > 1 ? ", %s" : "%s", lh_count_text((uint64_t)more).text);
+    last = more;
+  }
+  return 3 * last <= 2 * first && (first - last) * (first - last) > 4 * (first + last);
+}
+
+/* A cache in which new keys become rare takes many steps to be full. */
+static void print_if_slow(lh_printer *t, const lh_report *report) {
+  const lh_growth *growth = &((const lh_growth_found *)report->answer)->growth;
+  const lh_growth_row *first = growth->paths;
+  lh_text text = {0};
+  if (growth->n_snapshots < 4 || first->verdict != LH_GROWS_STEADILY) return;
+  lh_text_string(&text, "Less came in each step (");
+  if (!slows_down(first, growth->n_snapshots, &text)) {
+    lh_text_free(&text);
+    return;
+  }
+  lh_text_string(&text, " objects), as in a cache that fills up: more snapshots decide");
+  lh_say_text(t, LH_PLAIN, &text);
+}
+
 /* The objects of a class may change their places. */
 static const lh_growth_row *steady_class(const lh_growth_found *f) {
   const lh_growth_row *first = f->growth.classes;
@@ -311,6 +338,7 @@ static void print_ladder(lh_printer *t, lh_report *report) {
   size_t last = f->growth.n_snapshots - 1;
   uint64_t from = f->growth.whole[0].bytes, to = f->growth.whole[last].bytes;
   print_growth_sentence(t, report);
+  if (f->growth.n_paths > 0) print_if_slow(t, report);
   lh_say(t, LH_PLAIN, "In all %s -> %s in %s: %s", lh_format_size(t, from).text,
          lh_format_size(t, to).text, lh_count_of(last, "step", "steps").text,
          lh_size_change(from, to, t->exact_bytes).text);

@@ -4,10 +4,11 @@
 */
 #include "report/leaks.h"
 
-/* Of one class, site and prospect. Strings under several keys are fields of one record. */
-static bool may_join(const lh_cause *leak) {
+/* Strings under several fixed keys are fields of one record. */
+static bool may_join(const lh_place_tree *tree, const lh_cause *leak) {
   bool grows = leak->prospect == LH_GROWS || leak->prospect == LH_MAY_GROW;
-  return grows && leak->class_index != UINT32_MAX && leak->type != LH_TYPE_STRING &&
+  return grows && leak->class_index != UINT32_MAX &&
+         !(leak->type == LH_TYPE_STRING && lh_place_is_field(tree, leak->at)) &&
          !leak->also_held_by && leak->bound.limit == 0;
 }
 
@@ -77,7 +78,7 @@ bool lh_join_sibling_causes(lh_causes *found, lh_snapshot *snapshot, lh_place_tr
     ok = kind != LH_NO_NUMBER;
     leak->tables = leak->collection ? leak->collection->tables : 1;
     siblings[i] = (lh_sibling){
-        .place = leak->at, .kind = kind, .weight = may_join(leak) ? weight_of(leak) : 0};
+        .place = leak->at, .kind = kind, .weight = may_join(tree, leak) ? weight_of(leak) : 0};
   }
   ok = ok && lh_find_siblings(tree, siblings, found->n_leaks) && join_rows(found, tree, siblings);
   lh_map_free(&kinds);

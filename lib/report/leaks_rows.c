@@ -45,10 +45,17 @@ static int find_limits(lh_causes *found, lh_snapshot *snapshot, lh_error *error)
   return code;
 }
 
-/* Is the row about the elements of a full ring? */
-static bool is_of_ring(const lh_snapshot *snapshot, const lh_cause *leak) {
-  return leak->collection && leak->collection->is_ring &&
+/* Is the row about the elements of its collection? */
+static bool are_elements(const lh_snapshot *snapshot, const lh_cause *leak) {
+  return leak->collection &&
          lh_place_container(lh_places_of(snapshot), leak->at) == leak->collection->at;
+}
+
+/* A full ring has a bound; a cache with few keys is full one day. */
+static void judge_elements(const lh_snapshot *snapshot, lh_cause *leak) {
+  if (leak->prospect != LH_GROWS || !are_elements(snapshot, leak)) return;
+  if (leak->collection->is_ring) leak->prospect = LH_BOUNDED;
+  if (leak->collection->has_few_keys) leak->prospect = LH_MAY_GROW;
 }
 
 static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
@@ -62,7 +69,7 @@ static int judge(lh_causes *found, lh_snapshot *snapshot, lh_error *error) {
     if (code) break;
     leak->prospect = lh_prospect_of_place(snapshot, &found->history, leak->judged_ages, holder,
                                           leak->type == LH_TYPE_STRING, &leak->bound);
-    if (leak->prospect == LH_GROWS && is_of_ring(snapshot, leak)) leak->prospect = LH_BOUNDED;
+    judge_elements(snapshot, leak);
     leak->has_young_holder =
         leak->prospect == LH_MAY_GROW &&
         lh_holder_is_too_young(snapshot, &found->history, leak->judged_ages, holder);
