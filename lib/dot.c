@@ -7,7 +7,7 @@
 **     folder, green    the start of a path: a root, with its name above the class
 **     box, blue        an object on the path
 **     octagon, red     the object that the user asked about
-**     box, grey        the middle of a long path: "999,990 more of .next"
+**     box, grey        the middle of a long path: "999,990 more .next"
 **     dashed arrow     a weak edge: it keeps nothing alive
 **
 ** The synthetic root has no box, since the shape marks the roots. An upvalue between a closure and

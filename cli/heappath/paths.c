@@ -162,14 +162,11 @@ static void print_not_enough(cli *c, const subject *s, const lh_independent *fou
   char *text = counted_paths_text(found, others);
   char *common = common_text(c, s, junction ? "from" : "below", found);
   const char *verb = found->n - others == 1 ? "leads" : "lead";
-  const char *whose = others ? "this" : "one", *end = others ? ":" : "";
-  char *sentence = junction
-                       ? cli_format(
-                             "Cutting %s path before it reaches %s is not enough: %s %s%s to that "
-                             "object%s",
-                             whose, junction, text, verb, common, end)
-                       : cli_format("Cutting %s path%s is not enough: %s %s%s to it%s", whose,
-                                    common, text, verb, is_below ? " from there" : "", end);
+  const char *end = others ? ":" : "";
+  char *sentence = junction ? cli_format("A cut above %s is not enough: %s %s%s to it%s", junction,
+                                         text, verb, common, end)
+                            : cli_format("One cut%s is not enough: %s %s%s to the object%s", common,
+                                         text, verb, is_below ? " from there" : "", end);
   putchar('\n');
   cli_print_sentence(c, sentence);
   putchar('\n');

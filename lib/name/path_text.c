@@ -236,7 +236,7 @@ static void print_middle(lh_step_printer *printer, const lh_snapshot *snapshot,
   lh_text_string(&piece, " ... ");
   lh_text_count(&piece, last - first + 1);
   if (alike) {
-    lh_text_string(&piece, " more of ");
+    lh_text_string(&piece, " more ");
     lh_add_edge(&piece, snapshot, &steps[first]);
     lh_text_string(&piece, " ... ");
   } else {

@@ -151,11 +151,10 @@ static void print_independent(lh_printer *t, lh_report *report) {
   if (f->held.n == 0) return;
   if (f->held.n >= 2)
     lh_say(t, LH_BOLD,
-           "One cut%s is not enough: %s%s to it:", from_words(report, "below", &f->held),
+           "One cut%s is not enough: %s%s to the object:", from_words(report, "below", &f->held),
            paths_words(report, &f->held), f->held.from == LH_ROOT ? "" : " from there");
   else if (has_junction(f))
-    lh_say(t, LH_BOLD,
-           "Held by one path. Cutting it before it reaches %s is not enough: %s%s to that object:",
+    lh_say(t, LH_BOLD, "Held by one path. A cut above %s is not enough: %s%s to it:",
            lh_path_words(report, f->junction), paths_words(report, &f->junction_held),
            from_words(report, "from", &f->junction_held));
   else

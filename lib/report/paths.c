@@ -221,13 +221,13 @@ static const lh_edge *usual_edge(const lh_snapshot *snapshot, const lh_edge *edg
   return usual;
 }
 
-/* "... 999,990 more of .next ..." */
+/* "... 999,990 more .next ..." */
 static const char *skipped_words(lh_report *report, const lh_step *step) {
   size_t n = step->skipped, n_usual;
   const lh_edge *usual = usual_edge(report->snapshot, step->edge, n, &n_usual);
   bool are_all = n_usual == n, are_most = 2 * n_usual > n;
   return lh_words(report, "... %s more%s%s%s%s ...", lh_count_text(n).text,
-                  are_all    ? " of "
+                  are_all    ? " "
                   : are_most ? ", "
                              : "",
                   are_all || !are_most ? "" : lh_count_text(n_usual).text,
@@ -310,8 +310,8 @@ static void print_more(lh_printer *t, const lh_snapshot *snapshot, const lh_step
             lh_retained_bytes(snapshot, steps[i - 1].target))
       continue;
     lh_say(t, LH_PLAIN,
-           "\nA row that retains more than the row above it is held in other ways, too: it would "
-           "stay\nif the row above went");
+           "\nA row that retains more than the row above it is held by other paths, too: it stays "
+           "even if\nthe row above goes");
     return;
   }
 }

@@ -200,12 +200,31 @@ const char *lh_mark_words(lh_report *report, const lh_mark_info *mark) {
   return is_time ? name : lh_words(report, "%s  %s", lh_time_name(mark->time_ns).text, name);
 }
 
+static const char *without_directory(const char *name) {
+  const char *base = name;
+  for (; *name; name++)
+    if (*name == '/' && name[1]) base = name + 1;
+  return base;
+}
+
+/* A snapshot's mark has the name of its file. The directory is left out, unless another mark then
+** has the same name. */
+static lh_mark_info short_mark(const lh_snapshot *snapshot, uint32_t index) {
+  lh_mark_info mark = *lh_mark_at(snapshot, index);
+  const char *base = without_directory(mark.name);
+  for (uint32_t i = 0; i < lh_mark_count(snapshot); i++)
+    if (i != index && strcmp(without_directory(lh_mark_at(snapshot, i)->name), base) == 0)
+      return mark;
+  mark.name = base;
+  return mark;
+}
+
 const char *lh_epoch_words(lh_report *report, uint32_t epoch) {
   enum { LONGEST = 64 };
   bool is_time;
   if (epoch == 0) return "the start";
-  const char *name =
-      lh_kept(report, lh_mark_name(lh_mark_at(report->snapshot, epoch - 1), &is_time));
+  lh_mark_info mark = short_mark(report->snapshot, epoch - 1);
+  const char *name = lh_kept(report, lh_mark_name(&mark, &is_time));
   if (strlen(name) <= LONGEST) return name;
   return lh_words(report, "%.*s...", (int)lh_text_cut(name, LONGEST), name);
 }

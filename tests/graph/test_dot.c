@@ -262,7 +262,7 @@ static void a_long_path_folds_in_the_middle(void **state) {
   lh_path path = {million, list_of(million)};
   Agraph_t *graph = drawn(&path, 1, 10);
   assert_int_equal(agnnodes(graph), 12);
-  assert_string_equal(of(box(graph, "o104_to_o1000094"), "label"), "… 999,990 more of .next …");
+  assert_string_equal(of(box(graph, "o104_to_o1000094"), "label"), "… 999,990 more .next …");
   assert_string_equal(of(box(graph, "o1000099"), "shape"), "octagon");
   (void)agclose(graph);
   path.steps[500].key.as.integer = 1;

@@ -39,7 +39,7 @@ local prelude = [[
 -- What more is said of some: gets heappath's text, heaptop's summary and heapdiff's.
 local more = {
   ["a list of a million tables"] = function(path, snapshot, diff)
-    assert.is_truthy(path:find(" more of .next", 1, true), "a long path is not folded: " .. #path)
+    assert.is_truthy(path:find(" more .next", 1, true), "a long path is not folded: " .. #path)
     assert.is_true(#path < 10000)
     assert.is_true(snapshot.reachable_objects > many)
     assert.is_true(diff.objects >= many)

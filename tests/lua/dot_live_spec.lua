@@ -97,7 +97,7 @@ describe("heap.dot", function()
       picture(list, {depth = 50})
       local last = list
       while last.next do last = last.next end
-      assert(picture(last, {up = true}):find("more of .next", 1, true))
+      assert(picture(last, {up = true}):find("more .next", 1, true))
       local function no(message, ...)
         local ok, why = heap.dot(...)
         assert(ok == nil and why:find(message, 1, true), why)

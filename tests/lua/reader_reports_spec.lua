@@ -300,7 +300,7 @@ describe("heap.reader answers as", function()
       local first = assert(reader.open(lists .. "/s")):object(name):paths()[1]
       local steps = tostring(first):match("\n(\nreference .*)$") .. "\n"
       assert.is_truthy(told:gsub(" +\n", "\n"):find(steps, 1, true), told .. steps)
-      assert.equal(name == "Last", steps:find("more of .next", 1, true) ~= nil)
+      assert.equal(name == "Last", steps:find("more .next", 1, true) ~= nil)
     end
   end)
 

@@ -223,7 +223,7 @@ describe("an object", function()
 
   it("keeps long paths short", function()
     local function path_of(n) return "_G.list" .. (".next"):rep(n) end
-    finds("_G.list.next.next.next ... 52 more of .next ... .next.next.next.next.next", path_of(60))
+    finds("_G.list.next.next.next ... 52 more .next ... .next.next.next.next.next", path_of(60))
   end)
 end)
 

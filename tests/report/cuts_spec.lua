@@ -77,8 +77,8 @@ describe("independent paths", function()
     assert.equal("{a, b}", below)
     local out = run("c", address.TWICE)
     local first, second = out:match(
-      "is kept alive by: (%S+)\n\nreference .-\n\nCutting this path below _G%.app is not " ..
-      "enough: 1 other path leads from there to it:\n\nsteps  path\n +4  (%S+)\n$")
+      "is kept alive by: (%S+)\n\nreference .-\n\nOne cut below _G%.app is not enough: 1 other " ..
+      "path leads from there to the object:\n\nsteps  path\n +4  (%S+)\n$")
     assert.is_true(first == paths[1] and second == paths[2] or
                    first == paths[2] and second == paths[1], out)
   end)
@@ -99,8 +99,8 @@ describe("independent paths", function()
     assert.equal(5, #paths)
     assert.equal("array of {x}", below)
     assert.is_true(or_more)
-    assert.match("\nCutting this path below _G%.many is not enough: at least 4 other paths lead " ..
-                 "from there to it:\n", (run("c", address.MANY)))
+    assert.match("\nOne cut below _G%.many is not enough: at least 4 other paths lead from there " ..
+                 "to the object:\n", (run("c", address.MANY)))
   end)
 
   it("are all drawn, and only counted with -k", function()
@@ -108,8 +108,8 @@ describe("independent paths", function()
     assert.match('label=" *%.a"', dot)
     assert.match('label=" *%.b"', dot)
     local out = run("-k", "1", "c", address.TWICE)
-    assert.match("\nCutting one path below _G%.app is not enough: 2 independent paths lead from " ..
-                 "there to it\n$", out)
+    assert.match("\nOne cut below _G%.app is not enough: 2 independent paths lead from there to " ..
+                 "the object\n$", out)
   end)
 end)
 
@@ -147,9 +147,8 @@ describe("paths that share their end", function()
   it("are told from their roots, with where they come together", function()
     local out = told("c", "{buf, id}")
     assert.match("by: upvalue c of function @two.lua:7 %(through _G.handlers.h50%)\n", out)
-    assert.match("\nCutting this path before it reaches upvalue c of function @two.lua:7 is not "
-                 .. "enough: 1 other path leads to that object:\n\nsteps  path\n +4  upvalue "
-                 .. "c of function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)"
+    assert.match("\nA cut above upvalue c of function @two.lua:7 is not enough: 1 other path "
+                 .. "leads to it:\n\nsteps  path\n +4  upvalue c of function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)"
                  .. "%[50%]%)\n", out)
   end)
 
@@ -181,10 +180,10 @@ describe("paths that share their end", function()
     assert.equal("_G.app.bus", paths[1])
     assert.match("^local bus in main chunk", paths[2])
     assert.match("listeners%[50%]$", found.through[1])
-    local sentence = "\nCutting %s path before it reaches local bus in main [^\n]+ is not enough: "
-    assert.match(sentence:format "this" .. "1 other path leads to that object:\n",
+    local sentence = "\nA cut above local bus in main [^\n]+ is not enough: "
+    assert.match(sentence .. "1 other path leads to it:\n",
                  told("c", "{name}"))
-    assert.match(sentence:format "one" .. "2 independent paths lead to that object\n$",
+    assert.match(sentence .. "2 independent paths lead to it\n$",
                  told("-k", "2", "c", "{name}"))
   end)
 

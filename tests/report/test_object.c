@@ -156,10 +156,10 @@ static void what_holds_it_is_told(void **state) {
   two.limit = 2;
   has("paths", two, "and by: ");
   has("independent", bus,
-      "One cut below _G.app is not enough: 4 independent paths lead from there to it:|"
+      "One cut below _G.app is not enough: 4 independent paths lead from there to the object:|"
       "_G.app.list[1]");
   has("independent", about("_G.held.inside"),
-      "One cut below _G is not enough: 2 independent paths lead from there to it:");
+      "One cut below _G is not enough: 2 independent paths lead from there to the object:");
   has("independent", about("_G.app"), "Held by one path: each cut of it frees it");
 }
 
