@@ -47,6 +47,11 @@ static inline uint64_t lh_least_leak(uint64_t reachable_bytes) {
   return lh_least_of(0.001, reachable_bytes, 1024);
 }
 
+/* The least bytes of a string that one snapshot names because it may have replaced shorter ones. */
+static inline uint64_t lh_least_young_string(uint64_t reachable_bytes) {
+  return lh_least_of(0.01, reachable_bytes, 4096);
+}
+
 static inline uint64_t lh_least_suspect(uint64_t reachable_bytes) {
   return lh_least_of(0.1, reachable_bytes, 16384);
 }

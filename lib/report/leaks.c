@@ -55,7 +55,9 @@ static const lh_table leaks_answer = LH_TABLE_OF(
     LH_COUNT("total_certain", NULL, n_certain, "how many of them grow"),
     LH_COUNT("total_likely", NULL, n_likely, "how many may grow"),
     LH_ROWS("leaks", leaks, n_leaks, &leak_table, "the most certain first", LH_LIMITED),
-    LH_ROWS("big", big, n_big, &lh_suspect_table, "the suspects that none of these is in",
+    LH_ROWS("big", big, n_big, &lh_suspect_table,
+            "the suspects that none of these is in; and strings that may have replaced "
+            "shorter ones",
             LH_LIMITED));
 #undef ROW
 
@@ -120,7 +122,15 @@ static void print_leaks(lh_printer *t, lh_report *report) {
   lh_print_finalized(t, report->snapshot);
   print_first(t, report, n);
   if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is big (heapdiff a b c tells whether it grows)\n");
-  for (size_t i = 0; i < n_big; i++) lh_print_suspect_line(t, report, &v->big[i]);
+  for (size_t i = 0; i < n_big; i++) {
+    lh_print_suspect_line(t, report, &v->big[i]);
+    if (lh_is_young_string(v, report->snapshot, v->big[i].id))
+      lh_say(
+          t, LH_PLAIN,
+          "    allocated since %s, while what holds it is older than %s: it may be a string that "
+          "grows",
+          lh_epoch_words(report, lh_mark_count(report->snapshot) - 1), lh_epoch_words(report, 1));
+  }
   lh_print_hidden(t, &lh_suspect_table, v->n_big - n_big);
 }
 

@@ -524,14 +524,27 @@ static void find_unsure(lh_causes *found, const lh_snapshot *snapshot) {
     if (!stays_as_big(found, snapshot, found->big[i].id)) found->unsure = &found->big[i];
 }
 
+/* Of the young strings those that are no suspects. */
+static bool add_young_strings(lh_causes *found, lh_snapshot *snapshot, const uint8_t *told) {
+  lh_suspect list[LH_MOST_YOUNG];
+  size_t n, n_big = found->n_big;
+  if (!lh_find_young_strings(found, snapshot, told, list, &n)) return false;
+  for (size_t i = 0; i < n; i++) {
+    bool is_known = false;
+    for (size_t k = 0; k < n_big; k++) is_known |= found->big[k].id == list[i].id;
+    if (!is_known) found->big[found->n_big++] = list[i];
+  }
+  return true;
+}
+
 /* Suspects that are not an example, dominate none, and are on no row's path: another table of the
 ** row's place has its own part of the row. */
-static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
+static bool find_big(lh_causes *found, lh_snapshot *snapshot) {
   const lh_suspects *suspects = &found->suspects;
   const lh_place_tree *tree = lh_places_of(snapshot);
   uint8_t *told = lh_alloc_zeroed((size_t)lh_object_count(snapshot) + 1, 1);
   lh_map paths = {0};
-  found->big = lh_alloc(suspects->n, sizeof *found->big);
+  found->big = lh_alloc(suspects->n + LH_MOST_YOUNG, sizeof *found->big);
   bool ok = told && found->big && tree;
   for (size_t i = 0; ok && i < found->n_leaks; i++) {
     mark_reported(snapshot, found->leaks[i].example, told);
@@ -545,6 +558,7 @@ static bool find_big(lh_causes *found, const lh_snapshot *snapshot) {
     if (ok && lh_map_get(&paths, at) == LH_NO_NUMBER)
       found->big[found->n_big++] = suspects->list[i];
   }
+  ok = ok && add_young_strings(found, snapshot, told);
   if (ok) find_unsure(found, snapshot);
   lh_map_free(&paths);
   lh_free(told);

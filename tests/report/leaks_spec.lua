@@ -342,6 +342,37 @@ describe("heaptop without options", function()
   end)
 end)
 
+describe("heaptop --leaks names a big string", function()
+  -- 12 KB in c, of a heap of some 400 KB; another one is as big and never replaced.
+  local _, dir = support.lua [[
+    local heap = require "heap"
+    others, log, constant, n = {}, {text = ""}, {text = ("c"):rep(12000)}, 0
+    for i = 1, 3000 do others[i] = {i} end
+    recent = {}
+    local function work()
+      for _ = 1, 100 do
+        n = n + 1
+        log.text = log.text .. ("%040d"):format(n)
+        recent[n % 2 + 1] = ("r"):rep(12000) .. n
+      end
+    end
+    work()
+    heap.snapshot "a" work() heap.snapshot "b" work() heap.snapshot "c"]]
+
+  it("if it is young and what holds it is old: it may have replaced shorter ones", function()
+    local out = ask(dir, "--leaks", "c")
+    assert.matches("\n_G%.log%.text is big by itself: string [^\n]+\n    allocated since b, while " ..
+                   "what holds it is older than a: it may be a string that grows\n", out)
+    assert.not_match("_G.constant", out, 1, true)
+    local big = cjson.decode(ask(dir, "--leaks", "--json", "c")).big
+    assert.same({"_G.others", "_G.log.text"}, {big[1].held_by, big[2].held_by})
+  end)
+
+  it("but no element of a collection", function()
+    assert.not_match("_G.recent", ask(dir, "--leaks", "c"), 1, true)
+  end)
+end)
+
 describe("heaptop --leaks with two tables whose names begin alike", function()
   it("tells of both", function()
     local _, dir = support.lua [[
