@@ -9,28 +9,28 @@ Each request adds an entry to a cache, and none is ever used again.
     1,000 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects    in each snapshot  example         class                  held by
-    300.7 KB  74.2 KB      500  10 -> 510 -> 1,010  0x557164e3efa0  {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache[*]
-     19.4 KB  19.4 KB      500  10 -> 510 -> 1,010  0x557164e50510  string                 key of (local templates in main chunk @cache.lua of main thread).cache
+    300.7 KB  74.2 KB      500  10 -> 510 -> 1,010  0x560ca4d14000  {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache[*]
+     19.4 KB  19.4 KB      500  10 -> 510 -> 1,010  0x560ca4d25570  string                 key of (local templates in main chunk @cache.lua of main thread).cache
 
     Containers older than a that grew until b and again until c
         grew                        bytes             entries  example         class                                 path
-    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x557164dd5250  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
+    +23.6 KB  440 B -> 12.1 KB -> 24.1 KB  10 -> 510 -> 1,010  0x560ca4caa290  map[string] of {parts, source, user}  (local templates in main chunk @cache.lua of main thread).cache
 
-    Why the first group stays: heappath c 0x557164e3efa0
+    Why the first group stays: heappath c 0x560ca4d14000
 
 The templates stand first, and the second table shows the container: it grew from a to b and again
 from b to c. Who holds it?
     $ heappath --format text c '{parts, source, user}'
-    {parts, source, user} 0x557164ebaba0 is kept alive by: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"]
+    {parts, source, user} 0x560ca4d8fc00 is kept alive by: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"]
     1,010 {parts, source, user} in the snapshot; this is the one that retains most
 
     reference                                                   class                                 address         shallow  retained
-    main thread                                                 main thread                           0x557164dca2a8   3.3 KB  678.2 KB
-    local templates in main chunk @cache.lua (now at line 107)  {cache, compiled, get}                0x557164dd51d0    152 B  671.2 KB
-    .cache                                                      map[string] of {parts, source, user}  0x557164dd5250  24.1 KB  671.0 KB
-    ["shipped/user1010"]                                        {parts, source, user}                 0x557164ebaba0    152 B     617 B
+    main thread                                                 main thread                           0x560ca4c9f2a8   3.3 KB  678.2 KB
+    local templates in main chunk @cache.lua (now at line 107)  {cache, compiled, get}                0x560ca4caa210    152 B  671.2 KB
+    .cache                                                      map[string] of {parts, source, user}  0x560ca4caa290  24.1 KB  671.0 KB
+    ["shipped/user1010"]                                        {parts, source, user}                 0x560ca4d8fc00    152 B     617 B
 
-    To cut this path, clear (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"]
+    To cut this path, clear (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"], one of 1,010 entries
         Code that names "cache": get @cache.lua:70, main chunk @cache.lua
 
 What does one more cost, and what of it? A template is kept for its parts, which are all the same:
@@ -39,7 +39,7 @@ What does one more cost, and what of it? A template is kept for its parts, which
     One more costs 616 B: the median of what one retains; on average one costs 616 B
     Allocated: 10 before a, 500 between a and b, 500 since b
     The one that retains most: (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"], 617 B
-    Why it stays: heappath c 0x557164ebaba0
+    Why it stays: heappath c 0x560ca4d8fc00
 
     each      least  median  90% at most   most  together
     shallow   152 B   152 B        152 B  152 B  149.9 KB

@@ -10,26 +10,26 @@ with two buffers of some 20 KB.
     100 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects  in each snapshot  example         class                     held by
-      2.0 MB   3.9 KB      100   5 -> 105 -> 110  0x55e4a27acf30  function @closure.lua:56  _G.midnight[*]
+      2.0 MB   3.9 KB      100   5 -> 105 -> 110  0x55e939c4bf60  function @closure.lua:56  _G.midnight[*]
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  example         class              path
-    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x55e4a2601fe0  array of function  _G.midnight
+    +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x55e939aa0fe0  array of function  _G.midnight
 
-    Why the first group stays: heappath c 0x55e4a27acf30
+    Why the first group stays: heappath c 0x55e939c4bf60
 
 The functions are small, but see what they retain. The way from one of them to its session:
     $ heappath --format text c Session
-    Session 0x55e4a26cfc30 is kept alive by: upvalue session of function @closure.lua:56 in _G.midnight[110]
+    Session 0x55e939b6ec60 is kept alive by: upvalue session of function @closure.lua:56 in _G.midnight[110]
     110 Session in the snapshot; this is the one that retains most
 
     reference        class                     address         shallow  retained
-    _G               globals (_G)              0x55e4a25fec50   1.6 KB    2.2 MB
-    .midnight        array of function         0x55e4a2601fe0   2.1 KB    2.2 MB
-    [110]            function @closure.lua:56  0x55e4a26cfd60     40 B   20.3 KB
-    upvalue session  Session                   0x55e4a26cfc30    152 B   20.3 KB
+    _G               globals (_G)              0x55e939a9dc50   1.6 KB    2.2 MB
+    .midnight        array of function         0x55e939aa0fe0   2.1 KB    2.2 MB
+    [110]            function @closure.lua:56  0x55e939b6ed90     40 B   20.3 KB
+    upvalue session  Session                   0x55e939b6ec60    152 B   20.3 KB
 
-    To cut this path, clear _G.midnight[110]
+    To cut this path, clear _G.midnight[110], one of 110 entries
         Code that names "midnight": remember @closure.lua:55, main chunk @closure.lua
 
 ]==]

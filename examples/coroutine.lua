@@ -10,13 +10,13 @@ with it.
     200 of them retain the others; by class and by what holds them:
 
     retained   shallow  objects  in each snapshot  example         class                           held by
-    434.1 KB  218.8 KB      200   5 -> 205 -> 210  0x564452175ff8  thread fetch @coroutine.lua:81  _G.scheduler.waiting[*]
+    434.1 KB  218.8 KB      200   5 -> 205 -> 210  0x559335bf5ff8  thread fetch @coroutine.lua:81  _G.scheduler.waiting[*]
 
     Containers older than a that grew until b and again until c
        grew                      bytes          entries  example         class                   path
-    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x5644520e1fa0  map[integer] of thread  _G.scheduler.waiting
+    +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x559335b61fa0  map[integer] of thread  _G.scheduler.waiting
 
-    Why the first group stays: heappath c 0x564452175ff8
+    Why the first group stays: heappath c 0x559335bf5ff8
 
 200 of the 2,000 tasks between a and b are still there, under the questions that nobody answered.
     $ heaptop --by class --type thread c
@@ -26,15 +26,15 @@ with it.
       4.8 KB   1.0%    3.2 KB        1  thread  main thread
 
     $ heappath --format text c '_G.scheduler.waiting[60]'
-    thread fetch @coroutine.lua:81 0x5644520f11f8 is kept alive by: _G.scheduler.waiting[60]
+    thread fetch @coroutine.lua:81 0x559335b711f8 is kept alive by: _G.scheduler.waiting[60]
 
     reference   class                                 address         shallow  retained
-    _G          globals (_G)                          0x5644520dec50   1.6 KB  464.2 KB
-    .scheduler  {answer, ask, asked, spawn, waiting}  0x5644520e1f20    248 B  461.8 KB
-    .waiting    map[integer] of thread                0x5644520e1fa0   6.1 KB  461.5 KB
-    [60]        thread fetch @coroutine.lua:81        0x5644520f11f8   1.1 KB    2.1 KB
+    _G          globals (_G)                          0x559335b5ec50   1.6 KB  464.2 KB
+    .scheduler  {answer, ask, asked, spawn, waiting}  0x559335b61f20    248 B  461.8 KB
+    .waiting    map[integer] of thread                0x559335b61fa0   6.1 KB  461.5 KB
+    [60]        thread fetch @coroutine.lua:81        0x559335b711f8   1.1 KB    2.1 KB
 
-    To cut this path, clear _G.scheduler.waiting[60]
+    To cut this path, clear _G.scheduler.waiting[60], one of 210 entries
         Code that names "waiting": answer @coroutine.lua:74, ask @coroutine.lua:68, main chunk @coroutine.lua
 
 Where do they wait? Those that stand at one place are one:
@@ -45,7 +45,7 @@ Where do they wait? Those that stand at one place are one:
         [C] in function coroutine.yield
         coroutine.lua:71 in function ask
         coroutine.lua:82 in function fetch
-        Why one of them stays: heappath c 0x564452175ff8
+        Why one of them stays: heappath c 0x559335bf5ff8
 
     The main thread, running: 4.8 KB, 1.0% of the heap; of that its stack 3.2 KB
         [C] in function heap.snapshot

@@ -10,35 +10,35 @@ keeps the listener, its function on_tick, and through that the whole session.
     1,000 of them retain the others; by class and by what holds them:
 
     retained  shallow  objects      in each snapshot  example         class     held by
-    304.7 KB  78.1 KB    1,000  10 -> 1,010 -> 1,020  0x55ad72e7ebc0  Listener  _G.bus.listeners.tick[*]
+    304.7 KB  78.1 KB    1,000  10 -> 1,010 -> 1,020  0x55f9d8b06bb0  Listener  _G.bus.listeners.tick[*]
 
     Containers older than a that grew until b and again until c
         grew                        bytes               entries  example         class              path
-    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55ad72e1a790  array of Listener  _G.bus.listeners.tick
+    +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55f9d8aa27c0  array of Listener  _G.bus.listeners.tick
 
-    Why the first group stays: heappath c 0x55ad72e7ebc0
+    Why the first group stays: heappath c 0x55f9d8b06bb0
 
 The 1,000 listeners of the 1,000 connections between a and b are all on one list of the bus.
     $ heappath --format text c Listener
-    Listener 0x55ad72e7fd80 is kept alive by: _G.bus.listeners.tick[1020]
+    Listener 0x55f9d8b07d70 is kept alive by: _G.bus.listeners.tick[1020]
     1,020 Listener in the snapshot; this is the one that retains most
 
     reference   class                       address         shallow  retained
-    _G          globals (_G)                0x55ad72e0fc50   1.6 KB  329.6 KB
-    .bus        {emit, listeners, off, on}  0x55ad72e1a2a0    152 B  327.2 KB
-    .listeners  {tick}                      0x55ad72e1a300     80 B  326.9 KB
-    .tick       array of Listener           0x55ad72e1a790  16.1 KB  326.8 KB
-    [1020]      Listener                    0x55ad72e7fd80     80 B     312 B
+    _G          globals (_G)                0x55f9d8a97c50   1.6 KB  329.6 KB
+    .bus        {emit, listeners, off, on}  0x55f9d8aa22d0    152 B  327.2 KB
+    .listeners  {tick}                      0x55f9d8aa2330     80 B  326.9 KB
+    .tick       array of Listener           0x55f9d8aa27c0  16.1 KB  326.8 KB
+    [1020]      Listener                    0x55f9d8b07d70     80 B     312 B
 
-    To cut this path, clear _G.bus.listeners.tick[1020]
+    To cut this path, clear _G.bus.listeners.tick[1020], one of 1,020 entries
         Code that names "tick": serve @listener.lua:87, connect @listener.lua:71
 
 The last snapshot alone would have told, since the list is most of the heap:
     $ heaptop --suspects c
     _G.bus.listeners.tick holds 1,020 Listener tables, 326.8 KB, 91.8% of the heap
         312 B each on average, and 16.1 KB around them
-        Why it stays: heappath c 0x55ad72e1a790
-        What is in it: heaptop --under 0x55ad72e1a790 c
+        Why it stays: heappath c 0x55f9d8aa27c0
+        What is in it: heaptop --under 0x55f9d8aa27c0 c
 
 ]==]
 -- luacheck: globals bus

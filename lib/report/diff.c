@@ -254,19 +254,14 @@ static bool slows_down(const lh_diff_group *group) {
   return missing >= more.first / 3 && missing * missing > 4 * (more.first + more.second);
 }
 
-/* Is the first row the first of the answer, by what it is expected to bring? */
-static bool is_first_expected(const lh_report *report) {
-  const lh_diff_found *f = report->answer;
-  return is_of_three(report) && f->new.groups > 0 && !grew_most(f) &&
-         report->request.sort == LH_SORT_RETAINED && report->request.factor == 0;
-}
-
 /* Returns the first group that goes on growing, if the first of all does not. NULL: none. */
 static const lh_diff_group *steadier_than_first(const lh_report *report) {
   const lh_diff_found *f = report->answer;
   const lh_diff_group *groups = f->diff.groups;
   size_t n = f->new.groups;
-  if (!is_first_expected(report) || !(is_churn(&groups[0]) || slows_down(&groups[0]))) return NULL;
+  if (!is_of_three(report) || n < 2 || grew_most(f) || report->request.sort != LH_SORT_RETAINED ||
+      report->request.factor != 0 || !(is_churn(&groups[0]) || slows_down(&groups[0])))
+    return NULL;
   for (size_t i = 1; i < n; i++) {
     increments more = increments_of(&groups[i]);
     bool goes_on = more.least >= LH_LEAST_AGED && 10 * more.second >= 9 * more.first;
@@ -280,20 +275,16 @@ static const char *increments_words(lh_report *report, const lh_diff_group *grou
                   lh_count_text(group->type_at[1]).text, lh_count_text(group->type_at[2]).text);
 }
 
-/* A leak may be far smaller than what fills up, and than what comes and goes. A row that only one
-** interval brought says by its numbers that it fills up. */
+/* A leak may be far smaller than what fills up, and than what comes and goes. */
 static void print_if_first_ends(lh_printer *t, lh_report *report) {
   const lh_diff_group *first = ((const lh_diff_found *)report->answer)->diff.groups;
   const lh_diff_group *steady = steadier_than_first(report);
-  bool may_fill_up = is_first_expected(report) && !first->is_vague && slows_down(first);
-  if (!steady && !(may_fill_up && increments_of(first).least > 0)) return;
+  if (!steady) return;
   lh_say(t, LH_PLAIN,
-         "The first row may be no leak: it %s (%s), %s; a fourth and fifth snapshot decide: "
-         "heapattach --every and heap.auto take them",
+         "The first row may be no leak: it %s (%s), while %s goes on (%s); a fourth and fifth "
+         "snapshot decide: heapattach --every and heap.auto take them",
          slows_down(first) ? "slows down" : "comes and goes", increments_words(report, first),
-         steady ? lh_words(report, "while %s goes on (%s)", steady->held_by,
-                           increments_words(report, steady))
-                : "as a cache that fills up does");
+         steady->held_by, increments_words(report, steady));
 }
 
 /* Marks separate older objects exactly. Without a mark (a snapshot from outside, or a cleared

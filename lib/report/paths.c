@@ -23,6 +23,7 @@ typedef struct where_to_cut {
   lh_id name;     /* a string; LH_NO_OBJECT: no code has the name */
   lh_id functions[MOST_FUNCTIONS];
   size_t n_functions; /* all of them, also beyond the array */
+  uint64_t n_entries; /* of the collection whose entry is to go; 0: none */
 } where_to_cut;
 
 static bool is_upvalue_with_content(const lh_path *path, size_t i) {
@@ -97,6 +98,13 @@ static size_t steps_to_chain(const lh_snapshot *snapshot, const lh_path *path) {
   return 0;
 }
 
+static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id) {
+  lh_object table;
+  if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) return 0;
+  lh_object_at(snapshot, id, &table);
+  return table.as.table.array_used + table.as.table.hash_used;
+}
+
 static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_to_cut *out,
                              lh_error *error) {
   size_t n = path->n_steps;
@@ -117,6 +125,7 @@ static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_t
   if (!is_entry) n = path->n_steps - 1;
   if (code != LH_OK || !is_clearable(path->steps[n].kind)) return code;
   out->n_steps = n + 1;
+  if (is_entry) out->n_entries = count_entries(snapshot, path->steps[n].source);
   return find_code(snapshot, path, is_entry ? n : n + 1, out, error);
 }
 
@@ -181,7 +190,12 @@ static void print_where_to_cut(lh_printer *t, lh_report *report, const lh_path *
   where_to_cut where;
   if (find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
   if (t->failed || where.n_steps == 0) return;
-  lh_say(t, LH_PLAIN, "\nTo cut this path, clear %s", reference_words(report, path, where.n_steps));
+  lh_text text = {0};
+  lh_text_format(&text, "\nTo cut this path, clear %s",
+                 reference_words(report, path, where.n_steps));
+  if (where.n_entries > 1)
+    lh_text_format(&text, ", one of %s entries", lh_count_text(where.n_entries).text);
+  lh_say_text(t, LH_PLAIN, &text);
   if (where.name != LH_NO_OBJECT) print_code(t, report, &where);
 }
 

@@ -63,7 +63,7 @@ describe("where to cut a path", function()
 
   it("is the entry that varies, not what is in it, and code has its field or variable", function()
     local out = told "_G.shop.baskets.user7.items"
-    assert.match("\nTo cut this path, clear _G%.shop%.baskets%.user7\n", out)
+    assert.match("\nTo cut this path, clear _G%.shop%.baskets%.user7, one of 9 entries\n", out)
     local code = out:match '\n    Code that names "baskets": ([^\n]+)\n'
     assert.match("put @shop%.lua:2", code)
     assert.match("drop @shop%.lua:5", code)
@@ -101,7 +101,8 @@ describe("where to cut a path", function()
 
   it("of a local variable has the functions that use that one, and no others", function()
     local out = told "{client}"
-    assert.match("\nTo cut this path, clear %(local x in main chunk @shop.lua[^\n]*%)%[%d+%]\n" ..
+    assert.match("\nTo cut this path, clear %(local x in main chunk @shop.lua[^\n]*%)%[%d+%], " ..
+                 "one of %d+ entries\n" ..
                  '    Code that names "x": main chunk @shop.lua, answer @shop.lua:%d+, ' ..
                  "@shop.lua:%d+\n", out)
   end)
