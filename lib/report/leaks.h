@@ -46,8 +46,8 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error);
 /* leaks_joined.c: needs the verdicts; the rows lose their order. False: out of memory. */
 bool lh_join_sibling_causes(lh_causes *found, lh_snapshot *snapshot, lh_place_tree *tree);
 
-/* leaks_strings.c: strings that may have replaced shorter ones. told[id]: is in a row. False: out of
-** memory. */
+/* leaks_strings.c: strings that may have replaced shorter ones. told[id]: is in a row. False: out
+** of memory. */
 enum { LH_MOST_YOUNG = 3 };
 bool lh_is_young_string(const lh_causes *found, lh_snapshot *snapshot, lh_id id);
 bool lh_find_young_strings(const lh_causes *found, lh_snapshot *snapshot, const uint8_t *told,

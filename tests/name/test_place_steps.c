@@ -203,8 +203,7 @@ static int free_tree(void **state) {
   return 0;
 }
 
-/* rows: pairs of a place and its growth, up to a place of 0. Then `expected` tells the places of all
-** rows that are left. */
+/* A key of _G, and how much its log grows. */
 typedef struct sibling_case {
   const char *label;
   uint64_t weight;

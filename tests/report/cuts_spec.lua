@@ -99,8 +99,8 @@ describe("independent paths", function()
     assert.equal(5, #paths)
     assert.equal("array of {x}", below)
     assert.is_true(or_more)
-    assert.match("\nOne cut below _G%.many is not enough: at least 4 other paths lead from there " ..
-                 "to the object:\n", (run("c", address.MANY)))
+    assert.match("\nOne cut below _G%.many is not enough: at least 4 other paths lead from " ..
+                 "there to the object:\n", (run("c", address.MANY)))
   end)
 
   it("are all drawn, and only counted with -k", function()
@@ -148,7 +148,8 @@ describe("paths that share their end", function()
     local out = told("c", "{buf, id}")
     assert.match("by: upvalue c of function @two.lua:7 %(through _G.handlers.h50%)\n", out)
     assert.match("\nA cut above upvalue c of function @two.lua:7 is not enough: 1 other path "
-                 .. "leads to it:\n\nsteps  path\n +4  upvalue c of function @two.lua:6 %(through %(local conns in main chunk [^\n]+%)"
+                 .. "leads to it:\n\nsteps  path\n +4  upvalue c of function @two.lua:6 "
+                 .. "%(through %(local conns in main chunk [^\n]+%)"
                  .. "%[50%]%)\n", out)
   end)
 

@@ -361,8 +361,8 @@ describe("heaptop --leaks names a big string", function()
 
   it("if it is young and what holds it is old: it may have replaced shorter ones", function()
     local out = ask(dir, "--leaks", "c")
-    assert.matches("\n_G%.log%.text is big by itself: string [^\n]+\n    allocated since b, while " ..
-                   "what holds it is older than a: it may be a string that grows\n", out)
+    assert.matches("\n_G%.log%.text is big by itself: string [^\n]+\n    allocated since b, " ..
+                   "while what holds it is older than a: it may be a string that grows\n", out)
     assert.not_match("_G.constant", out, 1, true)
     local big = cjson.decode(ask(dir, "--leaks", "--json", "c")).big
     assert.same({"_G.others", "_G.log.text"}, {big[1].held_by, big[2].held_by})
