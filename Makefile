@@ -45,7 +45,7 @@ OUTSIDE_SOURCES = $(wildcard lib/outside/*.c)
 # (lib/outside/structure.h).
 MIRRORED_SOURCES = $(wildcard lib/mirrored/*.c)
 LUA_SOURCES = $(MIRRORED_SOURCES) $(patsubst %,lib/take/%.c,chain layout shot walk walk_proto \
-  walk_thread writer)
+  walk_shared walk_thread writer)
 LUAS = 504 505
 LIB_SOURCES = $(filter-out $(OUTSIDE_SOURCES) $(MIRRORED_SOURCES),$(wildcard lib/*.c lib/*/*.c))
 # The shared library: all but the picture, which needs libcgraph. heap.so: the same and the module.

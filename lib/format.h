@@ -22,8 +22,9 @@
 **
 ** Header
 **   8 bytes   LH_HEAD_MAGIC
-**   u32       format version. A reader refuses a greater one. The writer writes 6 for Lua 5.4 and
-**             7 for Lua 5.5, whose strings tell their length. Anything new is added as a section
+**   u32       format version. A reader refuses a greater one. The writer writes 6 for Lua 5.4, and
+**             7 for Lua 5.5 and skynet's, whose strings tell their length. Anything new is added as
+**             a section
 **   u32       0. In versions 4 and 5 flags: LH_TRACKED: has the section of sites; (version 5)
 **             LH_OUTSIDE: has the section of outside
 **
@@ -33,7 +34,8 @@
 **             A dead record of any type ends after the stack; but one with the flag EXTERNAL
 **             ends after its length (version 7)
 **   svarint   (address >> 3) - (address of the previous record's object >> 3), 0 for the first
-**   uvarint   shallow size in bytes
+**   uvarint   shallow size in bytes. 0 on fixedgc: the object is in another state, which counts it.
+**             Only skynet's Lua has objects like this; they are no roots
 **   uvarint   (if the file has sites) stack that allocated the object, as numbered in the section
 **             of sites; 0: not known
 **   then by type:
@@ -133,7 +135,8 @@
 **   uvarint   serial of the snapshot's own mark
 **   u64       nanoseconds since 1970 (UTC)
 **   uvarint   process id
-**   bytes     release of Lua, such as "5.4.4", or "5.4" or "5.5" if the host hides it
+**   bytes     release of Lua, such as "5.4.4", or "5.4" or "5.5" if the host hides it. Behind it
+**             LH_SKYNET: skynet's Lua, where each string has 8 bytes more
 **   bytes     program: the command line, words separated by one space
 **   bytes     name: the path that the program gave
 **   uvarint   string limit: bytes kept of each string
@@ -182,6 +185,7 @@
 #define LH_HEAD_MAGIC "\x89LHEAP\r\n"
 #define LH_TAIL_MAGIC "\nLHEND\r\n"
 #define LH_FORMAT_VERSION 7u
+#define LH_SKYNET " (skynet)"  /* behind the release of skynet's Lua */
 #define LH_LENGTHS_VERSION 7u  /* adds the length of strings, external and fixed ones */
 #define LH_SECTIONS_VERSION 6u /* adds the directory of sections, the first record of blocks */
 #define LH_HEADER_BYTES 16u

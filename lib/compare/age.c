@@ -89,7 +89,7 @@ lh_id_range lh_younger_than(const lh_snapshot *s, lh_list list, uint32_t mark) {
 
 /* True if the position tells that an object of this list is older than the mark. */
 static bool is_surely_older(const lh_snapshot *s, lh_id id, lh_list list, uint32_t mark) {
-  return list == LH_LIST_FIXEDGC || (list <= LH_LIST_FINOBJ && is_older(s, id, list, mark));
+  return list >= LH_LIST_FIXEDGC || (list <= LH_LIST_FINOBJ && is_older(s, id, list, mark));
 }
 
 lh_id lh_find_in_earlier(const lh_snapshot *later, lh_id id, const lh_snapshot *earlier,

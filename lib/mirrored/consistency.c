@@ -18,10 +18,10 @@
 void lh_consistency_begin(lh_consistency *consistency, const lh_mirrored_state *state) {
   *consistency = (lh_consistency){.layout = &state->layout,
                                   .most_bytes = lh_gc_bytes(state->global),
-                                  .dead_white = raw_dead_white(state->global),
+                                  .dead_white = raw_dead_white(&state->layout, state->global),
                                   .masks_integers = true,
                                   .divides_integers = true};
-  bool generational = RAW_FIELD(state->global, RAW_GLOBAL_GC_KIND, uint8_t) == 1;
+  bool generational = raw_gc_byte(&state->layout, state->global, RAW_GLOBAL_GC_KIND) == 1;
   consistency->spares_keys = state->layout.may_dangle && generational;
 }
 
@@ -221,7 +221,7 @@ static bool is_sound_closure(lh_consistency *consistency, const raw_lua_closure 
 }
 
 bool lh_is_consistent(lh_consistency *consistency, const raw_object *object) {
-  if (object->marked & consistency->dead_white) return true;
+  if (raw_is_dead(object, consistency->dead_white)) return true;
   switch (object->type) {
     case RAW_TABLE: return is_sound_table(consistency, (const raw_table *)object);
     case RAW_THREAD: return is_sound_thread(consistency, object);

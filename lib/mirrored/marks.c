@@ -89,7 +89,7 @@ static raw_userdata *make_userdata(lh_mirrored_state *state, unsigned n_user_val
   if (!u) return NULL;
   state->made[state->n_made++] = u;
   u->type = RAW_USERDATA;
-  u->marked = RAW_FIELD(state->global, RAW_GLOBAL_WHITE, uint8_t) & RAW_WHITES;
+  u->marked = raw_gc_byte(&state->layout, state->global, RAW_GLOBAL_WHITE) & RAW_WHITES;
   u->n_user_values = (uint16_t)n_user_values;
   u->length = content_bytes;
   char *at = (char *)u + raw_content_offset(&state->layout, u);

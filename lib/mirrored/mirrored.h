@@ -93,7 +93,8 @@ bool lh_fit_table(uint64_t bytes);
 /* ==== peek.c ======================================================================= */
 
 /* The address of a string's text; 0: there is no string. */
-uint64_t lh_peek_text(const lh_peek *peek, uint64_t string, uint64_t *length);
+uint64_t lh_peek_text(const lh_peek *peek, const lh_layout *layout, uint64_t string,
+                      uint64_t *length);
 
 /* ==== structure.c ================================================================== */
 

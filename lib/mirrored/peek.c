@@ -19,50 +19,55 @@ static uint64_t field(const lh_peek *p, uint64_t block, size_t offset) {
 
 /* ==== Values ======================================================================== */
 
-uint64_t lh_peek_text(const lh_peek *p, uint64_t string, uint64_t *length) {
+uint64_t lh_peek_text(const lh_peek *p, const lh_layout *layout, uint64_t string,
+                      uint64_t *length) {
   raw_string s;
-  uint64_t text = string + offsetof(raw_string, contents);
+  uint64_t text = string + raw_text_offset(layout);
   *length = 0;
-  if (!lh_peek_at(p, string, &s, offsetof(raw_string, contents))) return 0;
-  if (s.type != RAW_SHORT_STRING && s.type != RAW_LONG_STRING) return 0;
-#if LH_LUA == 505
-  if (s.type == RAW_LONG_STRING && !lh_peek_at(p, text, &text, sizeof text)) return 0;
-#endif
-  *length = raw_string_length(&s);
+  if (!lh_peek_at(p, string, &s, sizeof s)) return 0;
+  if (s.type == RAW_SHORT_STRING) {
+    *length = raw_string_length(layout, &s);
+    return text;
+  }
+  if (s.type != RAW_LONG_STRING || !lh_peek_at(p, string + layout->string_body, length, 8))
+    return 0;
+  if (LH_LUA == 505 && !lh_peek_at(p, text, &text, sizeof text)) return 0;
   return text;
 }
 
-static bool read_text(const lh_peek *p, uint64_t address, char *out, size_t size) {
-  uint64_t length, at = lh_peek_text(p, address, &length);
+static bool read_text(const lh_peek *p, const lh_layout *layout, uint64_t address, char *out,
+                      size_t size) {
+  uint64_t length, at = lh_peek_text(p, layout, address, &length);
   uint64_t n = length < size - 1 ? length : size - 1;
   if (at == 0 || !lh_peek_at(p, at, out, n)) return false;
   out[n] = '\0';
   return true;
 }
 
-static bool is_text(const lh_peek *p, uint64_t address, const char *text) {
+static bool is_text(const lh_peek *p, const lh_layout *layout, uint64_t address, const char *text) {
   enum { LONGEST = 32 };
   char own[LONGEST];
-  return read_text(p, address, own, sizeof own) && strcmp(own, text) == 0;
+  return read_text(p, layout, address, own, sizeof own) && strcmp(own, text) == 0;
 }
 
 /* The source of a Lua function. A prototype that is still being built has none (NULL). */
-static bool read_source(const lh_peek *p, const raw_value *value, char *out, size_t size) {
+static bool read_source(const lh_peek *p, const lh_layout *layout, const raw_value *value,
+                        char *out, size_t size) {
   raw_lua_closure closure;
   raw_proto proto;
   return value->type == (RAW_LUA_CLOSURE | RAW_COLLECTABLE) &&
          lh_peek_at(p, address_of(value->as.object), &closure, sizeof closure) &&
          closure.type == RAW_LUA_CLOSURE &&
          lh_peek_at(p, address_of(closure.proto), &proto, sizeof proto) &&
-         proto.type == RAW_PROTO && read_text(p, address_of(proto.source), out, size);
+         proto.type == RAW_PROTO && read_text(p, layout, address_of(proto.source), out, size);
 }
 
 /* The source of the first of n values that came from a file, else of the first Lua function. */
-static bool read_first_source(const lh_peek *p, const raw_value *values, size_t n, char *out,
-                              size_t size) {
+static bool read_first_source(const lh_peek *p, const lh_layout *layout, const raw_value *values,
+                              size_t n, char *out, size_t size) {
   for (int any = 0; any < 2; any++) {
     for (size_t i = 0; i < n; i++)
-      if (read_source(p, &values[i], out, size) && (any || *out == '@')) return true;
+      if (read_source(p, layout, &values[i], out, size) && (any || *out == '@')) return true;
   }
   return false;
 }
@@ -111,13 +116,14 @@ static raw_value value_of(const raw_slot *slot) {
 }
 
 /* The value under the string `key`, or if key is NULL under 0, which is never in an array part. */
-static bool find_key(const lh_peek *p, const raw_table *table, const char *key, raw_value *value) {
+static bool find_key(const lh_peek *p, const lh_layout *layout, const raw_table *table,
+                     const char *key, raw_value *value) {
   uint8_t type = key ? RAW_SHORT_STRING | RAW_COLLECTABLE : RAW_INTEGER;
   slots it;
   slots_begin(&it, p, table);
   for (const raw_slot *s; (s = slots_next(&it));) {
     if (s->key_type != type) continue;
-    if (key ? !is_text(p, address_of(s->key.object), key) : s->key.integer != 0) continue;
+    if (key ? !is_text(p, layout, address_of(s->key.object), key) : s->key.integer != 0) continue;
     *value = value_of(s);
     return true;
   }
@@ -163,10 +169,14 @@ static bool read_globals(const lh_peek *p, const lh_seen_state *seen, raw_table 
 bool lh_peek_argument(const lh_peek *p, const lh_seen_state *seen, char *out, size_t size) {
   raw_table table;
   raw_value value;
-  return read_globals(p, seen, &table) && find_key(p, &table, "arg", &value) &&
-         read_table(p, &value, &table) && find_key(p, &table, NULL, &value) &&
-         (value.type & RAW_BASIC_TYPE) == RAW_SHORT_STRING &&
-         read_text(p, address_of(value.as.object), out, size);
+  bool found = read_globals(p, seen, &table);
+  if (seen->layout->shares)
+    found = found && find_key(p, seen->layout, &table, "SERVICE_NAME", &value);
+  else
+    found = found && find_key(p, seen->layout, &table, "arg", &value) &&
+            read_table(p, &value, &table) && find_key(p, seen->layout, &table, NULL, &value);
+  return found && (value.type & RAW_BASIC_TYPE) == RAW_SHORT_STRING &&
+         read_text(p, seen->layout, address_of(value.as.object), out, size);
 }
 
 enum { MOST_VALUES = 256 };
@@ -229,7 +239,7 @@ static bool read_newest_source(const lh_peek *p, const lh_seen_state *seen, char
   for (int i = 0; i < MOST_OBJECTS && lh_peek_at(p, at, &object, sizeof object); i++) {
     raw_proto proto;
     if (object.type == RAW_PROTO && lh_peek_at(p, at, &proto, sizeof proto) &&
-        read_text(p, address_of(proto.source), out, size))
+        read_text(p, seen->layout, address_of(proto.source), out, size))
       return true;
     at = address_of(object.next);
   }
@@ -245,7 +255,7 @@ bool lh_peek_source(const lh_peek *p, const lh_seen_state *seen, lh_peek_where a
       [LH_PEEK_GLOBAL] = read_global_functions};
   raw_value values[MOST_VALUES];
   if (at == LH_PEEK_NEWEST) return read_newest_source(p, seen, out, size);
-  return read_first_source(p, values, readers[at](p, seen, values), out, size);
+  return read_first_source(p, seen->layout, values, readers[at](p, seen, values), out, size);
 }
 
 /* ==== Loaded libraries ============================================================== */
@@ -315,12 +325,13 @@ bool lh_peek_numbers(const lh_peek *p, const lh_seen_state *seen) {
   static const double pi = 3.141592653589793;
   raw_table table;
   raw_value value;
-  if (!read_registry(p, seen, &table) || !find_key(p, &table, "_LOADED", &value) ||
-      !read_table(p, &value, &table) || !find_key(p, &table, "math", &value) ||
+  if (!read_registry(p, seen, &table) || !find_key(p, seen->layout, &table, "_LOADED", &value) ||
+      !read_table(p, &value, &table) || !find_key(p, seen->layout, &table, "math", &value) ||
       !read_table(p, &value, &table))
     return true;
-  if (find_key(p, &table, "pi", &value) && value.type == RAW_FLOAT && value.as.number != pi)
+  if (find_key(p, seen->layout, &table, "pi", &value) && value.type == RAW_FLOAT &&
+      value.as.number != pi)
     return false;
-  return !find_key(p, &table, "maxinteger", &value) || value.type != RAW_INTEGER ||
+  return !find_key(p, seen->layout, &table, "maxinteger", &value) || value.type != RAW_INTEGER ||
          value.as.integer == INT64_MAX;
 }

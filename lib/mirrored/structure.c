@@ -76,11 +76,11 @@ static bool is_global_state(const block *b) {
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
   const raw_value *nil = &RAW_FIELD(global, RAW_GLOBAL_NIL, raw_value);
   int32_t size = RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
-  uint8_t white = RAW_FIELD(global, RAW_GLOBAL_WHITE, uint8_t) & RAW_WHITES;
+  uint8_t white = raw_gc_byte(b->layout, global, RAW_GLOBAL_WHITE) & RAW_WHITES;
   return registry->type == (RAW_TABLE | RAW_COLLECTABLE) && raw_is_empty(nil->type) && size > 0 &&
          (size & (size - 1)) == 0 && white != 0 && white != RAW_WHITES &&
-         RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) <= 8 &&
-         RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= RAW_LAST_GC_KIND &&
+         raw_gc_byte(b->layout, global, RAW_GLOBAL_GC_STATE) <= 8 &&
+         raw_gc_byte(b->layout, global, RAW_GLOBAL_GC_KIND) <= RAW_LAST_GC_KIND &&
          RAW_FIELD(global, RAW_GLOBAL_ALLOC, uint64_t) != 0;
 }
 
@@ -91,15 +91,16 @@ static bool is_table(const lh_peek *p, uint64_t address) {
   return lh_peek_at(p, address, &header, sizeof header) && header.type == RAW_TABLE;
 }
 
-static bool is_short_string(const lh_peek *p, uint64_t address, const char *text) {
-  enum { LONGEST = 8 };
-  alignas(raw_string) char copy[sizeof(raw_string) + LONGEST];
+static bool is_short_string(const lh_peek *p, const lh_layout *layout, uint64_t address,
+                            const char *text) {
+  enum { LONGEST = 8, MOST_BODY = 64 };
+  alignas(raw_string) char copy[MOST_BODY + LONGEST];
   const raw_string *s = (const raw_string *)(const void *)copy;
   size_t n = strlen(text);
-  assert(n < LONGEST);
-  return lh_peek_at(p, address, copy, offsetof(raw_string, contents) + n + 1) &&
-         s->type == RAW_SHORT_STRING && raw_string_length(s) == n &&
-         memcmp(raw_text(s), text, n + 1) == 0;
+  assert(n < LONGEST && raw_text_offset(layout) <= MOST_BODY);
+  return lh_peek_at(p, address, copy, raw_text_offset(layout) + n + 1) &&
+         s->type == RAW_SHORT_STRING && raw_string_length(layout, s) == n &&
+         memcmp(raw_text(layout, s), text, n + 1) == 0;
 }
 
 static bool has_metamethod_names(const lh_peek *p, const block *b) {
@@ -110,14 +111,14 @@ static bool has_metamethod_names(const lh_peek *p, const block *b) {
   const char *strings = b->of_global + b->layout->metamethod_names;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     uint64_t address = RAW_FIELD(strings, names[i].index * sizeof(void *), uint64_t);
-    if (!is_short_string(p, address, names[i].text)) return false;
+    if (!is_short_string(p, b->layout, address, names[i].text)) return false;
   }
   return true;
 }
 
 /* A string of either kind. The byte behind its text is zero. */
-static bool is_string(const lh_peek *p, uint64_t address) {
-  uint64_t length, text = lh_peek_text(p, address, &length);
+static bool is_string(const lh_peek *p, const lh_layout *layout, uint64_t address) {
+  uint64_t length, text = lh_peek_text(p, layout, address, &length);
   char end = 1;
   return text != 0 && text + length >= text && lh_peek_at(p, text + length, &end, 1) && !end;
 }
@@ -130,7 +131,7 @@ static size_t cached_strings(const lh_peek *p, const block *b) {
   uint64_t at = b->global + b->layout->type_metatables + RAW_BASIC_TYPES * sizeof(void *);
   size_t n = 0;
   for (uint64_t string; n < MOST; n++, at += sizeof string)
-    if (!lh_peek_at(p, at, &string, sizeof string) || !is_string(p, string)) break;
+    if (!lh_peek_at(p, at, &string, sizeof string) || !is_string(p, b->layout, string)) break;
   return n;
 }
 
@@ -199,6 +200,16 @@ static bool check_block(const lh_peek *p, const lh_layout *layout, uint64_t main
   return true;
 }
 
+/* The states of skynet have one seed. So the addresses that a state keeps tell it from the state
+** that had its block before. */
+static uint32_t seed_of(const block *b) {
+  const char *global = b->of_global;
+  if (!b->layout->shares) return RAW_FIELD(global, RAW_GLOBAL_SEED, uint32_t);
+  uint64_t registry = RAW_FIELD(global, RAW_GLOBAL_REGISTRY, uint64_t);
+  return (uint32_t)lh_hash(global + b->layout->metamethod_names, RAW_METAMETHODS * sizeof(void *),
+                           registry);
+}
+
 bool lh_recognise(const lh_peek *p, uint64_t main_thread, const char *release, lh_seen_state *seen,
                   const char **why, int *n_checks) {
   lh_misfit m = {0};
@@ -208,11 +219,12 @@ bool lh_recognise(const lh_peek *p, uint64_t main_thread, const char *release, l
     *seen = (lh_seen_state){.lua = &LH_LUA_TABLE,
                             .layout = l,
                             .release = strchr(l->releases, ' ') ? LH_LUA_NAME : l->releases,
+                            .dialect = l->shares ? LH_SKYNET : "",
                             .main_thread = main_thread,
                             .global = b.global,
                             .alloc = RAW_FIELD(b.of_global, RAW_GLOBAL_ALLOC, uint64_t),
                             .gc_bytes = lh_gc_bytes(b.of_global),
-                            .seed = RAW_FIELD(b.of_global, RAW_GLOBAL_SEED, uint32_t)};
+                            .seed = seed_of(&b)};
     measure(p, &b, seen);
     return true;
   }
@@ -226,7 +238,8 @@ uint16_t lh_user_values_of(const lh_mirrored_state *state, const char *release) 
   uint64_t sum = 0, counted = lh_gc_bytes(state->global), n_moved = 0, bytes = 1;
   uint16_t usual = state->layout.user_values;
   if (LH_LUA == 504) return usual;
-  if (strlen(release) > strlen(LH_LUA_NAME)) return strcmp(release, "5.5.0") == 0 ? usual : ALIGNED;
+  bool is_known = strlen(release) > strlen(LH_LUA_NAME) && release[strlen(LH_LUA_NAME)] == '.';
+  if (is_known) return strncmp(release, "5.5.0", strlen("5.5.0")) == 0 ? usual : ALIGNED;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     const raw_object *o = raw_list(state->global, list);
     for (; o && bytes > 0 && sum <= counted; o = o->next) {

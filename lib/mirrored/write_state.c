@@ -64,11 +64,12 @@ static bool has_table_of_target(state_writer *s, const raw_table *t) {
 /* A length near 2^64 makes a small size: the text behind it, or the name of a mark, would be read
 ** beyond what is checked. An external text is not counted (has_string_of_target). */
 static bool has_bounded_length(const state_writer *s, const raw_object *object) {
+  uint64_t most_bytes = s->shot.walk.shared.is_elsewhere ? lh_mirrored_bytes(s->mirrored->memory)
+                                                         : s->consistency.most_bytes;
   const raw_string *string = (const raw_string *)object;
   if (object->type == RAW_LONG_STRING && raw_kind_of_string(string) == RAW_STRING_REGULAR)
-    return string->long_length <= s->consistency.most_bytes;
-  return object->type != RAW_USERDATA ||
-         ((const raw_userdata *)object)->length <= s->consistency.most_bytes;
+    return raw_string_length(&s->state.layout, string) <= most_bytes;
+  return object->type != RAW_USERDATA || ((const raw_userdata *)object)->length <= most_bytes;
 }
 
 /* marks.c writes into luaheap's userdata, which a forged registry may have anywhere. */
@@ -84,7 +85,8 @@ static int see_state(state_writer *s, const lh_seen_state *seen, lh_error *error
   const lh_mirrored *m = s->mirrored;
   if (seen->gc_bytes > lh_mirrored_bytes(m->memory)) return lh_fail_amid_change(error);
   const char *release = lh_release_of(m->target, s->request->state);
-  (void)snprintf(s->release, sizeof s->release, "%s", *release ? release : LH_LUA_NAME);
+  (void)snprintf(s->release, sizeof s->release, "%s%s", *release ? release : LH_LUA_NAME,
+                 *release ? "" : seen->dialect);
   s->state = (lh_mirrored_state){.layout = *seen->layout,
                                  .global = (char *)(uintptr_t)seen->global,
                                  .main_thread = (const char *)(uintptr_t)seen->main_thread,
@@ -152,8 +154,8 @@ static state_writer *writer_of(const lh_walk *walk) {
   return walk->more_payload;
 }
 
-static void count_object(lh_counts *counts, const raw_object *object, bool is_dead,
-                         uint64_t bytes) {
+static void count_object(const lh_layout *layout, lh_counts *counts, const raw_object *object,
+                         bool is_dead, uint64_t bytes) {
   static const uint8_t types[64] = {
       [RAW_SHORT_STRING] = LH_TYPE_STRING, [RAW_LONG_STRING] = LH_TYPE_STRING,
       [RAW_TABLE] = LH_TYPE_TABLE,         [RAW_LUA_CLOSURE] = LH_TYPE_CLOSURE,
@@ -166,7 +168,7 @@ static void count_object(lh_counts *counts, const raw_object *object, bool is_de
     counted[i]->objects++;
     counted[i]->bytes += bytes;
   }
-  counts->external_bytes += raw_external_bytes(object);
+  counts->external_bytes += raw_external_bytes(layout, object);
 }
 
 /* The same objects as in the file (lh_is_own). */
@@ -184,7 +186,7 @@ static void count_own(state_writer *s, const raw_object *object, uint64_t bytes)
     s->n_threads = 0;
   }
   s->n_threads += object->type == RAW_THREAD;
-  if (object->marked & s->shot.walk.dead_white || !is_own(s, object)) return;
+  if (raw_is_dead(object, s->shot.walk.dead_white) || !is_own(s, object)) return;
   own->objects++;
   own->bytes += bytes;
 }
@@ -194,12 +196,13 @@ static bool is_brought(state_writer *s, const void *at, uint64_t bytes) {
 }
 
 static bool has_string_of_target(state_writer *s, const raw_string *string, uint64_t bytes) {
+  uint64_t length = raw_string_length(&s->state.layout, string);
   if (!is_of_target(s, string, bytes)) return false;
   switch (raw_kind_of_string(string)) {
     case RAW_STRING_REGULAR:
-      return raw_text(string) == (const char *)string + bytes - 1 - raw_string_length(string);
+      return raw_text(&s->state.layout, string) == (const char *)string + bytes - 1 - length;
     case RAW_STRING_FIXED:
-    case RAW_STRING_EXTERNAL: return true; /* see may_read_text */
+    case RAW_STRING_EXTERNAL: return is_brought(s, raw_text(&s->state.layout, string), length);
     default: return false;
   }
 }
@@ -207,12 +210,10 @@ static bool has_string_of_target(state_writer *s, const raw_string *string, uint
 /* A __mode need not be on any list. */
 static bool may_read_text(const lh_walk *walk, const raw_string *string) {
   state_writer *s = writer_of(walk);
-  bool is_string = is_of_target(s, string, offsetof(raw_string, contents)) &&
-                   (string->type == RAW_SHORT_STRING || string->type == RAW_LONG_STRING) &&
-                   has_bounded_length(s, (const raw_object *)string) &&
-                   has_string_of_target(s, string, raw_string_bytes(string));
-  return is_string && (raw_kind_of_string(string) == RAW_STRING_REGULAR ||
-                       is_brought(s, raw_text(string), raw_string_length(string)));
+  return is_of_target(s, string, sizeof(raw_string) + sizeof(raw_string_body)) &&
+         (string->type == RAW_SHORT_STRING || string->type == RAW_LONG_STRING) &&
+         has_bounded_length(s, (const raw_object *)string) &&
+         has_string_of_target(s, string, raw_string_bytes(&s->state.layout, string));
 }
 
 /* A negative number is a vector of more bytes than there are. A function of 5.5 may have its code
@@ -281,7 +282,7 @@ static bool is_external(const raw_object *object) {
 /* Of a dead object only its address and size go into the file. */
 static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64_t bytes) {
   const raw_upvalue *u = (const raw_upvalue *)object;
-  if (object->marked & s->consistency.dead_white && !is_external(object)) return true;
+  if (raw_is_dead(object, s->consistency.dead_white) && !is_external(object)) return true;
   switch (object->type) {
     case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
     case RAW_SHORT_STRING:
@@ -304,7 +305,7 @@ static bool may_be_written(state_writer *s, const lh_walk *walk, const raw_objec
   if (walk->object_bytes == 0) s->walked_bytes = 0; /* an earlier walk may have counted */
   if (object->type == RAW_USERDATA)
     bytes = raw_content_offset(walk->layout, (const raw_userdata *)object);
-  s->walked_bytes += bytes + raw_external_bytes(object);
+  s->walked_bytes += bytes + raw_external_bytes(walk->layout, object);
   return s->walked_bytes / 2 <= s->mirrored->written_bytes + in_holes;
 }
 
@@ -320,16 +321,19 @@ static bool is_sound(state_writer *s, const raw_object *object, uint64_t bytes) 
 
 static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes) {
   state_writer *s = writer_of(walk);
-  if (bytes > s->consistency.most_bytes || walk->object_bytes > s->consistency.most_bytes - bytes)
-    return false;
-  if (!may_be_written(s, walk, object, bytes)) return false;
-  if (!is_sound(s, object, bytes)) return false;
-  if (object->type == RAW_THREAD && !(object->marked & walk->dead_white)) {
+  uint64_t most_bytes = s->consistency.most_bytes;
+  bool is_elsewhere = walk->shared.is_elsewhere;
+  bool may_add = bytes <= most_bytes && walk->object_bytes <= most_bytes - bytes;
+  if (!may_add && !is_elsewhere) return false;
+  if (!is_sound(s, object, bytes) || !may_be_written(s, walk, object, bytes)) return false;
+  if (is_elsewhere) return true;
+  if (object->type == RAW_THREAD && !raw_is_dead(object, walk->dead_white)) {
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
   }
   count_own(s, object, bytes);
   if (!s->request->path) {
-    count_object(&s->request->counts, object, (object->marked & walk->dead_white) != 0, bytes);
+    count_object(walk->layout, &s->request->counts, object, raw_is_dead(object, walk->dead_white),
+                 bytes);
   }
   return true;
 }

@@ -191,7 +191,8 @@ static void describe_state(search *s, const lh_seen_state *seen, lh_found_state 
   const char *release = release_of_library(s, library, seen->lua->name);
   bool is_known = strcmp(release, seen->lua->name) != 0;
   *found = (lh_found_state){.address = seen->main_thread, .gc_bytes = seen->gc_bytes};
-  (void)snprintf(found->release, sizeof found->release, "%s", is_known ? release : seen->release);
+  (void)snprintf(found->release, sizeof found->release, "%.7s%s",
+                 is_known ? release : seen->release, seen->dialect);
   found->is_text = !name_script(&peek, seen, found->script, sizeof found->script);
   found->has_luaheap = seen->lua->peek_luaheap(&peek, seen, &found->id);
   if (!found->id) found->id = lh_outside_state_id(s->target, seen->main_thread, seen->seed);

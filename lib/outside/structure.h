@@ -30,6 +30,7 @@ typedef struct lh_seen_state {
                                              in 5.5 with the true extra space */
   size_t noted_extra_bytes; /* extra space by malloc's note; the usual one if it has none */
   const char *release;      /* "5.4.2", or "5.4" if several releases have the layout */
+  const char *dialect;      /* behind a known release: "", or " (skynet)" for skynet's Lua */
   uint64_t main_thread, global;
   uint64_t alloc;    /* its allocation function */
   uint64_t gc_bytes; /* collectgarbage("count") * 1024 */
@@ -84,8 +85,9 @@ typedef struct lh_lua {
   bool (*recognise)(const lh_peek *peek, uint64_t main_thread, const char *release,
                     lh_seen_state *seen, const char **why, int *n_checks);
 
-  /* The state's global arg[0], which the interpreter sets to the script's name; and the source of a
-  ** function. False: there is none. Texts are cut to `size`, or at a NUL inside them. */
+  /* The state's global arg[0], which the interpreter sets to the script's name, or in skynet's Lua
+  ** SERVICE_NAME; and the source of a function. False: there is none. Texts are cut to `size`, or
+  ** at a NUL inside them. */
   bool (*peek_argument)(const lh_peek *peek, const lh_seen_state *seen, char *out, size_t size);
   bool (*peek_source)(const lh_peek *peek, const lh_seen_state *seen, lh_peek_where at, char *out,
                       size_t size);

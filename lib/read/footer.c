@@ -268,11 +268,12 @@ int lh_read_footer(lh_snapshot *s, lh_error *error) {
   uint64_t end = (uint64_t)(c.at - s->data);
   s->info.format_version = lh_load32(s->data + 8);
   s->info.file_bytes = s->size;
-  s->sizes = lh_sizes_of(s->info.format_version);
   read_footer_fields(s, &c, texts, end);
   if (s->n_keys > 0 && !s->keys) return lh_fail_memory(error, "reading the footer");
   if (!c.fault) code = check_blocks(s, end, &c, error);
   if (code) return code;
   if (c.fault) return lh_fail_damaged(s, c.fault_at, "footer", c.fault, error);
-  return keep_texts(s, texts, error);
+  code = keep_texts(s, texts, error);
+  if (!code) s->sizes = lh_sizes_of(s->info.format_version, s->info.lua_release);
+  return code;
 }

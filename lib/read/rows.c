@@ -461,7 +461,7 @@ static void add_named(lh_snapshot *s, unsigned wanted) {
 static void add_list(lh_snapshot *s, lh_list list, lh_root_kind kind) {
   uint32_t first = s->list_first[list];
   for (uint32_t id = first; id < s->list_first[list + 1]; id++)
-    add_root(s, kind, id - first + 1, id);
+    if (lh_list_of(s, id) == list) add_root(s, kind, id - first + 1, id);
 }
 
 int lh_collect_roots(lh_snapshot *s, lh_error *error) {

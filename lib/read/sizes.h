@@ -22,8 +22,8 @@ typedef struct lh_sizes {
 
 enum { LH_PROTO_BYTES = 128 }; /* without its lists; in all releases */
 
-/* By the format version of a snapshot, since a version belongs to one minor release. */
-const lh_sizes *lh_sizes_of(uint32_t format_version);
+/* By the format version of a snapshot and its release of Lua. */
+const lh_sizes *lh_sizes_of(uint32_t format_version, const char *release);
 
 /* The bytes of a userdata in front of the memory block that the program sees; in some releases
 ** sizes->more of them more. */

@@ -26,7 +26,7 @@ const char *lh_read_types(const char *names, uint32_t *mask) {
 }
 
 const char *lh_list_name(lh_list list) {
-  static const char *const words[] = {"allgc", "finobj", "tobefnz", "fixedgc"};
+  static const char *const words[] = {"allgc", "finobj", "tobefnz", "fixedgc", "another state"};
   return LH_WORD_OF(words, list);
 }
 

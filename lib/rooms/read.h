@@ -105,7 +105,13 @@ typedef enum lh_type {
   LH_TYPE_COUNT
 } lh_type;
 
-typedef enum lh_list { LH_LIST_ALLGC, LH_LIST_FINOBJ, LH_LIST_TOBEFNZ, LH_LIST_FIXEDGC } lh_list;
+typedef enum lh_list {
+  LH_LIST_ALLGC,
+  LH_LIST_FINOBJ,
+  LH_LIST_TOBEFNZ,
+  LH_LIST_FIXEDGC,
+  LH_LIST_ELSEWHERE /* on a list of another state, which shares the object (skynet): 0 bytes */
+} lh_list;
 
 typedef enum lh_thread_status {
   LH_THREAD_SUSPENDED, /* in a yield */

@@ -1,8 +1,9 @@
 /*
 ** layout.c - finds out which release of Lua a state belongs to.
 **
-** The thread and the global state of 5.4 come in four layouts, those of 5.5 in one. The probe takes
-** the one in which every field agrees with the public API. It first compares the address of the
+** The thread and the global state of 5.4 come in four layouts, those of 5.5 in one. The Lua of
+** skynet has one more of each, with strings that have 8 bytes more. The probe takes the layout in
+** which every field agrees with the public API. It first compares the address of the
 ** global state with that of the main thread, and follows no pointer. Both are in one block of about
 ** 1,620 bytes. All further reads stay inside this block until its pointers have been compared too.
 ** In 5.5 the main thread is the last in the block, so the build's choices (measure.c) are between
@@ -10,16 +11,22 @@
 */
 #include "raw.h"
 
-/* Columns: the fields of lh_layout in their order. */
+/* Columns: the fields of lh_layout in their order. The last three in PUC Lua: */
+#define PUC 0, 16, 0
 /* clang-format off */
 const lh_layout lh_layouts[] = {
 #if LH_LUA == 504
-    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, 40, 0, 0},
-    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, 40, 0, 0},
-    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, 40, 0, 0},
-    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, 4, 40, 1, 1},
+    {"5.4.3 to 5.4.8", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, 40, 0, 0, PUC},
+    {"5.4.2",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1616, 192, 180, 8, 40, 0, 0, PUC},
+    {"5.4.1",          40, 48, 56, 88, 264, 272, 280, 480, 200, 1624, 192, 184, 4, 40, 0, 0, PUC},
+    {"5.4.0",          48, 56, 64, 96, 256, 264, 272, 472, 208, 1624, 200, 188, 4, 40, 1, 1, PUC},
+    {"5.4 (skynet)", 40, 48, 56, 96, 264, 272, 280, 480, 208, 1624, 200, 188, 8, 40, 0, 0,
+     1, 24, 4},
 #else
-    {"5.5.0 or 5.5.1", 40, 48, 56, 96, 0, 264, 272, 472, 216, 1624, -1416, 192, 1 << 20, 40, 0, 0},
+    {"5.5.0 or 5.5.1", 40, 48, 56, 96, 0, 264, 272, 472, 216, 1624, -1416, 192, 1 << 20, 40, 0, 0,
+     PUC},
+    {"5.5 (skynet)", 40, 48, 56, 96, 0, 264, 272, 472, 216, 1624, -1416, 192, 1 << 20, 40, 0, 0,
+     1, 24, 0},
 #endif
     {.releases = NULL}};
 /* clang-format on */
@@ -36,10 +43,10 @@ void lh_layout_release(const char *ident, char *out) {
   out[n] = '\0';
 }
 
-static bool is_metamethod_name(const void *address, const char *name) {
+static bool is_metamethod_name(const lh_layout *layout, const void *address, const char *name) {
   const raw_string *s = address;
-  return s && s->type == RAW_SHORT_STRING && raw_string_length(s) == strlen(name) &&
-         memcmp(raw_text(s), name, strlen(name)) == 0;
+  return s && s->type == RAW_SHORT_STRING && raw_string_length(layout, s) == strlen(name) &&
+         memcmp(raw_text(layout, s), name, strlen(name)) == 0;
 }
 
 static bool is_string_metatable(const lh_layout *layout, const void *global, const lh_host *host) {
@@ -74,9 +81,9 @@ bool lh_layout_is_other(const lh_layout *layout, const void *main_thread, const 
 
 static bool has_metamethod_names(const lh_layout *layout, const char *global) {
   const void *const *names = (const void *const *)(const void *)(global + layout->metamethod_names);
-  return is_metamethod_name(names[0], "__index") &&
-         is_metamethod_name(names[RAW_TM_MODE], "__mode") &&
-         is_metamethod_name(names[RAW_METAMETHODS - 1], "__close");
+  return is_metamethod_name(layout, names[0], "__index") &&
+         is_metamethod_name(layout, names[RAW_TM_MODE], "__mode") &&
+         is_metamethod_name(layout, names[RAW_METAMETHODS - 1], "__close");
 }
 
 static bool is_counted(const char *global, const lh_host *host) {
@@ -118,8 +125,8 @@ static bool check_layout(lh_layout *layout, const lh_host *host, lh_misfit *m) {
            "the allocation function is not where it is expected");
   LH_CHECK(m, is_counted(global, host), "the collector's byte count differs");
   LH_CHECK(m,
-           RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t) <= 8 &&
-               RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) <= RAW_LAST_GC_KIND,
+           raw_gc_byte(layout, global, RAW_GLOBAL_GC_STATE) <= 8 &&
+               raw_gc_byte(layout, global, RAW_GLOBAL_GC_KIND) <= RAW_LAST_GC_KIND,
            "the collector's state is unknown");
   LH_CHECK(m, is_string_metatable(layout, global, host),
            "the metatable of strings is not where it is expected");

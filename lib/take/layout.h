@@ -36,6 +36,9 @@ typedef struct lh_layout {
   uint16_t user_values;     /* Udata: where its user values are; 5.5.1 aligns them: see state.c */
   bool size_flag_in_mark; /* a table's "limit is not the size" is bit 7 of `marked`, not `flags` */
   bool may_dangle;        /* an object may outlive its targets: generational mode, finalizers */
+  bool shares;            /* skynet's Lua: states share objects (RAW_SHARED), and strings and */
+  uint8_t string_body;    /*   the collector's bytes in the global state have moved */
+  uint8_t gc_moved;
 } lh_layout;
 
 /* The public API's view of a host, which lh_layout_probe compares with memory. */

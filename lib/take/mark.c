@@ -106,7 +106,7 @@ int lh_plant(lua_State *L, uint8_t kind, const char *name, size_t name_length, l
   if (!lua_checkstack(L, 6)) return lh_fail_memory(error, "planting a mark");
   lh_state *state = lh_push_state(L);
   if (!state) return lh_fail(error, LH_EARGUMENT, "lh_attach was not called for this Lua state");
-  if (state->tells_work && raw_is_at_work(lh_global_state(L))) {
+  if (state->tells_work && raw_is_at_work(&state->layout, lh_global_state(L))) {
     lua_pop(L, 1);
     return lh_fail(error, LH_EBUSY, "Lua is moving a stack or sweeping: not from an allocation");
   }
@@ -178,7 +178,7 @@ int lh_sizeof(lua_State *L, int index, uint64_t *bytes, lh_error *error) {
   if (slot->type & RAW_COLLECTABLE) {
     const void *main_thread = raw_main_thread(&state->layout, lh_global_state(L));
     *bytes = lh_walk_shallow_bytes(&state->layout, main_thread, slot->as.object) +
-             raw_external_bytes(slot->as.object);
+             raw_external_bytes(&state->layout, slot->as.object);
   }
   return LH_OK;
 }

@@ -49,6 +49,9 @@ typedef struct raw_object {
 
 enum { RAW_WHITES = 0x18, RAW_FINALIZED = 0x40 /* has a finalizer: on finobj or tobefnz */ };
 
+/* In skynet's Lua an object may have this age: other states refer to it, and it is never freed. */
+enum { RAW_AGE = 0x07, RAW_SHARED = 0x07 };
+
 typedef union raw_payload {
   const raw_object *object;
   void *pointer;
@@ -66,6 +69,10 @@ typedef struct raw_string {
   uint8_t extra;
   int8_t short_length; /* of a short string; in 5.5 a long one's raw_string_kind */
   uint32_t hash;
+} raw_string;
+
+/* The rest of a string, behind the part above; in skynet's Lua 8 bytes behind it (raw_body). */
+typedef struct raw_string_body {
   uint64_t long_length; /* of a long string */
 #if LH_LUA == 504
   char contents[];
@@ -76,7 +83,7 @@ typedef struct raw_string {
   };
   void *free_text, *free_data; /* of a long string, unless its kind is RAW_STRING_REGULAR */
 #endif
-} raw_string;
+} raw_string_body;
 
 /* In 5.5, where the text of a long string is: behind the string itself, in memory that nobody
 ** frees, or in a block that the string frees. */
@@ -228,7 +235,8 @@ enum { RAW_STACK_EXTRA = 5 }; /* slots of a stack past stack_last */
 RAW_OFFSET(raw_object, marked, 9);
 RAW_OFFSET(raw_value, type, 8);
 RAW_OFFSET(raw_string, hash, 12);
-RAW_OFFSET(raw_string, contents, 24);
+RAW_OFFSET(raw_string_body, contents, 8);
+_Static_assert(sizeof(raw_string) == 16, "TString");
 RAW_OFFSET(raw_slot, next, 12);
 RAW_OFFSET(raw_slot, key, 16);
 RAW_OFFSET(raw_table, array_limit, 12);
@@ -254,7 +262,7 @@ RAW_OFFSET(raw_table, metatable, 32);
 RAW_OFFSET(raw_call, status, 60);
 RAW_OFFSET(raw_array, types, 4);
 _Static_assert(sizeof(raw_table) == 48, "Table");
-_Static_assert(sizeof(raw_string) == 48, "TString");
+_Static_assert(sizeof(raw_string_body) == 32, "TString");
 #endif
 _Static_assert(sizeof(raw_value) == 16, "TValue");
 _Static_assert(sizeof(raw_slot) == 24, "Node");
@@ -284,7 +292,7 @@ enum {
   RAW_GLOBAL_NIL = 80, /* a value that is nil once the state is built */
   RAW_GLOBAL_SEED = 96,
 #if LH_LUA == 504
-  RAW_GLOBAL_WHITE = 100,
+  RAW_GLOBAL_WHITE = 100, /* less layout->gc_moved, and so the next four */
   RAW_GLOBAL_GC_STATE = 101,
   RAW_GLOBAL_GC_KIND = 102,
   RAW_GLOBAL_AT_WORK = 103, /* "no emergency collection" since 5.4.4; a multiplier before */
@@ -344,36 +352,60 @@ static inline void raw_add_credit(char *global, int64_t bytes) {
   *(int64_t *)(void *)(global + RAW_GLOBAL_TOTAL_BYTES) += bytes;
 }
 
+/* RAW_GLOBAL_WHITE to RAW_GLOBAL_STOP. */
+static inline uint8_t raw_gc_byte(const lh_layout *layout, const char *global, size_t at) {
+  return RAW_FIELD(global, at - layout->gc_moved, uint8_t);
+}
+
 /* Is Lua moving a stack or sweeping, so that its allocation function must not read the heap? Of
 ** releases that tell (5.4.4 and later). A collection of young objects in 5.5 shows by its phase. */
-static inline bool raw_is_at_work(const char *global) {
-  if (RAW_FIELD(global, RAW_GLOBAL_AT_WORK, uint8_t)) return true;
-  uint8_t state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t);
-  return LH_LUA == 505 && RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) == 1 && state >= 1 &&
+static inline bool raw_is_at_work(const lh_layout *layout, const char *global) {
+  if (raw_gc_byte(layout, global, RAW_GLOBAL_AT_WORK)) return true;
+  uint8_t state = raw_gc_byte(layout, global, RAW_GLOBAL_GC_STATE);
+  return LH_LUA == 505 && raw_gc_byte(layout, global, RAW_GLOBAL_GC_KIND) == 1 && state >= 1 &&
          state <= 6;
 }
 
 /* The mask of the white that dead objects have during a sweep; 0 in other phases. */
-static inline uint8_t raw_dead_white(const char *global) {
-  uint8_t state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t);
-  uint8_t white = RAW_FIELD(global, RAW_GLOBAL_WHITE, uint8_t);
+static inline uint8_t raw_dead_white(const lh_layout *layout, const char *global) {
+  uint8_t state = raw_gc_byte(layout, global, RAW_GLOBAL_GC_STATE);
+  uint8_t white = raw_gc_byte(layout, global, RAW_GLOBAL_WHITE);
   return state >= 3 && state <= 6 ? (uint8_t)((white ^ RAW_WHITES) & RAW_WHITES) : 0;
+}
+
+static inline bool raw_is_shared(const raw_object *object) {
+  return (object->marked & RAW_AGE) == RAW_SHARED;
+}
+
+/* `dead_white`: see raw_dead_white. Only skynet's Lua shares objects. */
+static inline bool raw_is_dead(const raw_object *object, uint8_t dead_white) {
+  return (object->marked & dead_white) && !raw_is_shared(object);
 }
 
 static inline bool raw_is_empty(uint8_t type) {
   return (type & RAW_BASIC_TYPE) == 0;
 }
 
-static inline uint64_t raw_string_length(const raw_string *s) {
-  return s->type == RAW_SHORT_STRING ? (uint8_t)s->short_length : s->long_length;
+static inline const raw_string_body *raw_body(const lh_layout *layout, const raw_string *s) {
+  return (const void *)((const char *)s + layout->string_body);
+}
+
+/* The offset of a short string's text. */
+static inline size_t raw_text_offset(const lh_layout *layout) {
+  return layout->string_body + offsetof(raw_string_body, contents);
+}
+
+static inline uint64_t raw_string_length(const lh_layout *layout, const raw_string *s) {
+  bool is_short = s->type == RAW_SHORT_STRING;
+  return is_short ? (uint8_t)s->short_length : raw_body(layout, s)->long_length;
 }
 
 /* Its text. A short string's is always behind it. */
-static inline const char *raw_text(const raw_string *s) {
+static inline const char *raw_text(const lh_layout *layout, const raw_string *s) {
 #if LH_LUA == 505
-  if (s->type != RAW_SHORT_STRING) return s->elsewhere;
+  if (s->type != RAW_SHORT_STRING) return raw_body(layout, s)->elsewhere;
 #endif
-  return (const char *)s + offsetof(raw_string, contents);
+  return (const char *)s + raw_text_offset(layout);
 }
 
 static inline raw_string_kind raw_kind_of_string(const raw_string *s) {
@@ -382,14 +414,14 @@ static inline raw_string_kind raw_kind_of_string(const raw_string *s) {
 }
 
 /* Of the string itself; an external text is not counted by the collector. */
-static inline uint64_t raw_string_bytes(const raw_string *s) {
-  uint64_t with_text = offsetof(raw_string, contents) + raw_string_length(s) + 1;
+static inline uint64_t raw_string_bytes(const lh_layout *layout, const raw_string *s) {
+  uint64_t with_text = raw_text_offset(layout) + raw_string_length(layout, s) + 1;
 #if LH_LUA == 505
   if (s->type == RAW_SHORT_STRING) return with_text;
   switch (raw_kind_of_string(s)) {
-    case RAW_STRING_FIXED: return offsetof(raw_string, free_text);
-    case RAW_STRING_EXTERNAL: return sizeof(raw_string);
-    default: return with_text + sizeof s->elsewhere;
+    case RAW_STRING_FIXED: return layout->string_body + offsetof(raw_string_body, free_text);
+    case RAW_STRING_EXTERNAL: return layout->string_body + sizeof(raw_string_body);
+    default: return with_text + sizeof(const char *);
   }
 #endif
   return with_text;
@@ -397,12 +429,14 @@ static inline uint64_t raw_string_bytes(const raw_string *s) {
 
 /* The bytes of a text that the object frees and the collector does not count. For each library that
 ** `require` loaded there is a string with this text, which frees the library instead. */
-static inline uint64_t raw_external_bytes(const raw_object *o) {
+static inline uint64_t raw_external_bytes(const lh_layout *layout, const raw_object *o) {
   static const char library[] = "01234567890";
   const raw_string *s = (const raw_string *)o;
   if (o->type != RAW_LONG_STRING || raw_kind_of_string(s) != RAW_STRING_EXTERNAL) return 0;
-  uint64_t bytes = s->long_length + 1;
-  return bytes == sizeof library && memcmp(raw_text(s), library, sizeof library) == 0 ? 0 : bytes;
+  uint64_t bytes = raw_string_length(layout, s) + 1;
+  bool is_library =
+      bytes == sizeof library && memcmp(raw_text(layout, s), library, sizeof library) == 0;
+  return is_library ? 0 : bytes;
 }
 
 /* Slots of the hash part; 0: they are the dummy that all such tables share. */

@@ -78,8 +78,8 @@ static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   p = lh_put_uvarint(p, walk->string_bytes);
   p = lh_put_uvarint(p, shot->gc_bytes);
   p = lh_put_uvarint(p, shot->string_table_bytes);
-  *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_STATE, uint8_t);
-  *p++ = RAW_FIELD(walk->global, RAW_GLOBAL_GC_KIND, uint8_t) != 0;
+  *p++ = raw_gc_byte(walk->layout, walk->global, RAW_GLOBAL_GC_STATE);
+  *p++ = raw_gc_byte(walk->layout, walk->global, RAW_GLOBAL_GC_KIND) != 0;
   p = lh_put_uvarint(p, facts->n_finalized);
   for (unsigned i = 0; i < 4; i++) p = lh_put_uvarint(p, walk->n_objects[i]);
   p = lh_put_uvarint(p, walk->object_bytes);
@@ -105,10 +105,15 @@ void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
   shot->short_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t);
 }
 
+/* Before LH_LENGTHS_VERSION the length of a string follows from its size. */
+static uint32_t version_of(const lh_layout *layout) {
+  return LH_LUA == 504 && !layout->shares ? LH_SECTIONS_VERSION : LH_LENGTHS_VERSION;
+}
+
 int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error) {
   lh_walk *walk = &shot->walk;
   const lh_walk_more *more = walk->more;
-  lh_out_begin(&shot->out);
+  lh_out_begin(&shot->out, version_of(walk->layout));
   lh_walk_lists(walk);
   if (walk->ended) return lh_fail(error, LH_EBUSY, "what is on the collector's lists is no heap");
   uint64_t records_end = lh_out_offset(&shot->out);
@@ -122,6 +127,7 @@ int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error) {
 
 void lh_shot_free(lh_shot *shot) {
   lh_out_free(&shot->out);
+  lh_shared_free(&shot->walk.shared);
 }
 
 size_t lh_shot_discard(const void *data, size_t n, void *payload) {

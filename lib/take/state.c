@@ -253,8 +253,10 @@ static int attach_protected(lua_State *L) {
                       .layout = a->layout};
   state->own.state_id = lh_random_seed();
   state->string_seed = lh_random_seed();
-  state->tells_work = RAW_FIELD(lh_global_state(L), RAW_GLOBAL_AT_WORK, uint8_t) == 0;
+  state->tells_work = raw_gc_byte(&a->layout, lh_global_state(L), RAW_GLOBAL_AT_WORK) == 0;
   lh_layout_release(lua_ident, state->release);
+  if (a->layout.shares)
+    (void)strncat(state->release, LH_SKYNET, sizeof state->release - strlen(state->release) - 1);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, finalize);
   lua_setfield(L, -2, "__gc");

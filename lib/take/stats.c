@@ -65,10 +65,10 @@ static void count_list(pass *p, const raw_object *o, position *at) {
       await_mark(at);
     }
     add_to_object_count(&passed, bytes);
-    p->counts->external_bytes += raw_external_bytes(o);
+    p->counts->external_bytes += raw_external_bytes(p->layout, o);
     add_to_object_count(&p->counts->all, bytes);
     add_to_object_count(&p->counts->by_type[types[o->type & RAW_BASIC_TYPE]], bytes);
-    if (o->marked & p->dead_white) add_to_object_count(&p->counts->dead, bytes);
+    if (raw_is_dead(o, p->dead_white)) add_to_object_count(&p->counts->dead, bytes);
   }
   add_to_epoch(p, at->awaited ? 0 : at->older, &passed);
 }
@@ -109,7 +109,7 @@ int lh_count_objects(lua_State *L, lh_counts *counts, lh_epoch_count *epochs, si
   pass p = {.layout = &state->layout,
             .counts = counts,
             .main_thread = raw_main_thread(&state->layout, global),
-            .dead_white = raw_dead_white(global),
+            .dead_white = raw_dead_white(&state->layout, global),
             .epochs = n_epochs ? epochs : &all};
   if (n_epochs <= n_marks) p.merged = n_marks - (n_epochs ? (uint32_t)n_epochs - 1 : 0);
   for (uint32_t i = p.merged; i <= n_marks; i++) p.epochs[i - p.merged] = (lh_epoch_count){0};
@@ -138,10 +138,10 @@ int lh_count_entries(lua_State *L, uint64_t *entries, lh_error *error) {
 }
 
 /* In a finalizer lua_gc returns -1 since 5.4.4; a bit tells whether the user stopped it. */
-static bool is_stopped(lua_State *L, const char *global) {
+static bool is_stopped(lua_State *L, const lh_layout *layout, const char *global) {
   enum { BY_USER = 1 };
   int running = lua_gc(L, LUA_GCISRUNNING, 0);
-  return running < 0 ? RAW_FIELD(global, RAW_GLOBAL_STOP, uint8_t) & BY_USER : !running;
+  return running < 0 ? raw_gc_byte(layout, global, RAW_GLOBAL_STOP) & BY_USER : !running;
 }
 
 int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error) {
@@ -155,8 +155,8 @@ int lh_stats(lua_State *L, lh_gc_stats *stats, lh_error *error) {
                     .table_slots = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t),
                     .marks = lh_chain_marks(state),
                     .newest_mark = state->last_serial,
-                    .gc_state = RAW_FIELD(global, RAW_GLOBAL_GC_STATE, uint8_t),
-                    .gc_generational = RAW_FIELD(global, RAW_GLOBAL_GC_KIND, uint8_t) != 0,
-                    .gc_stopped = is_stopped(L, global)};
+                    .gc_state = raw_gc_byte(&state->layout, global, RAW_GLOBAL_GC_STATE),
+                    .gc_generational = raw_gc_byte(&state->layout, global, RAW_GLOBAL_GC_KIND) != 0,
+                    .gc_stopped = is_stopped(L, &state->layout, global)};
   return LH_OK;
 }

@@ -31,7 +31,7 @@ static bool is_half_built(const raw_lua_closure *c) {
 }
 
 static bool is_value(const pass *p, const raw_object *o) {
-  if (o->marked & p->dead_white) return false;
+  if (raw_is_dead(o, p->dead_white)) return false;
   switch (o->type) {
     case RAW_LUA_CLOSURE: return !is_half_built((const raw_lua_closure *)o);
     case RAW_SHORT_STRING:
@@ -119,7 +119,7 @@ int lh_push_values(lua_State *L, const lh_snapshot *snapshot, const lh_id *ids, 
             .snapshot = snapshot,
             .ids = ids,
             .n = n,
-            .dead_white = raw_dead_white(lh_global_state(L))};
+            .dead_white = raw_dead_white(&state->layout, lh_global_state(L))};
   if (!may_pass(&p, &state->layout))
     return lh_fail(error, LH_EARGUMENT,
                    "ids must rise, and the table at the index have an array part for all of them");

@@ -32,7 +32,7 @@ uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object) {
   switch (object->type) {
     case RAW_SHORT_STRING:
-    case RAW_LONG_STRING: return raw_string_bytes((const raw_string *)object);
+    case RAW_LONG_STRING: return raw_string_bytes(layout, (const raw_string *)object);
     case RAW_TABLE: {
       const raw_table *t = (const raw_table *)object;
       return sizeof(raw_table) + raw_array_bytes(raw_array_slots(layout, t)) +
@@ -70,19 +70,18 @@ static unsigned flags_of_dead(unsigned type_and_flags) {
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags) {
   uint64_t address = (uintptr_t)object;
   uint64_t bytes = lh_walk_shallow_bytes(walk->layout, walk->main_thread, object);
-  bool dead = (object->marked & walk->dead_white) != 0;
+  bool dead = raw_is_dead(object, walk->dead_white);
   const lh_walk_more *more = walk->more;
-  if (more && more->accept && !more->accept(walk, object, bytes)) {
-    walk->ended = true;
-    return false;
-  }
+  if (walk->layout->shares) lh_shared_note(walk, object, dead);
+  if (walk->shared.is_elsewhere) bytes = 0;
   uint8_t *p = lh_out_room(walk->out);
   if (__builtin_expect(walk->out->awaits_record, 0))
     lh_out_note_record(walk->out, current_id(walk), walk->previous);
   *p++ = (uint8_t)(dead ? flags_of_dead(type_and_flags) : type_and_flags);
   p = lh_put_uvarint(p, lh_zigzag((int64_t)(address >> 3) - (int64_t)(walk->previous >> 3)));
   p = lh_put_uvarint(p, bytes);
-  if (more && more->find_stack) p = lh_put_uvarint(p, more->find_stack(walk, object, bytes));
+  if (more && more->find_stack)
+    p = lh_put_uvarint(p, walk->shared.is_elsewhere ? 0 : more->find_stack(walk, object, bytes));
   lh_out_took(walk->out, p);
   walk->previous = address;
   walk->object_bytes += bytes;
@@ -96,55 +95,62 @@ void lh_walk_value(lh_walk *walk, uint64_t own, const raw_value *value) {
   lh_out_took(walk->out, p);
 }
 
+static void walk_string(lh_walk *walk, const raw_string *s) {
+  const lh_layout *layout = walk->layout;
+  uint64_t length = raw_string_length(layout, s);
+  bool whole = length <= walk->string_bytes;
+  uint64_t kept = whole ? length : walk->string_bytes;
+  unsigned head = whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED;
+  uint64_t external_bytes =
+      walk->shared.is_elsewhere ? 0 : raw_external_bytes(layout, (const raw_object *)s);
+  if (raw_kind_of_string(s) != RAW_STRING_REGULAR)
+    head |= external_bytes > 0 ? LH_FLAG_EXTERNAL : LH_FLAG_FIXED;
+  bool lives = lh_walk_begin(walk, (const raw_object *)s, head);
+  if (!lives && external_bytes == 0) return;
+  if (LH_LUA == 505 || layout->shares) lh_out_uvarint(walk->out, length);
+  walk->external_bytes += external_bytes;
+  if (!lives) return;
+  if (!whole) {
+    uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
+    lh_store64(p, lh_hash(raw_text(layout, s), length, walk->hash_seed));
+    lh_out_took(walk->out, p + 8);
+  }
+  lh_out_bytes(walk->out, raw_text(layout, s), kept);
+}
+
 static bool may_read_text(lh_walk *walk, const raw_string *s) {
   const lh_walk_more *more = walk->more;
   walk->ended |= more && more->may_read_text && !more->may_read_text(walk, s);
   return !walk->ended;
 }
 
-/* The flags of a text elsewhere, and its bytes that the string frees. False: the walk has ended. */
-static bool look_at_text(lh_walk *walk, const raw_string *s, unsigned *flags, uint64_t *bytes) {
-  *flags = 0;
-  *bytes = 0;
-  if (raw_kind_of_string(s) == RAW_STRING_REGULAR) return true;
-  if (!may_read_text(walk, s)) return false;
-  *bytes = raw_external_bytes((const raw_object *)s);
-  *flags = *bytes > 0 ? LH_FLAG_EXTERNAL : LH_FLAG_FIXED;
-  return true;
+/* A string of another state may be the key: then its text decides. */
+static bool is_key(const lh_layout *layout, lh_walk *walk, const raw_slot *slot,
+                   const raw_string *key) {
+  const raw_string *own = (const raw_string *)slot->key.object;
+  if (slot->key_type != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return false;
+  if (own == key || !layout->shares || (walk && !may_read_text(walk, own))) return own == key;
+  uint64_t n = raw_string_length(layout, own);
+  return own->hash == key->hash && n == raw_string_length(layout, key) &&
+         memcmp(raw_text(layout, own), raw_text(layout, key), n) == 0;
 }
 
-static void walk_string(lh_walk *walk, const raw_string *s) {
-  uint64_t length = raw_string_length(s);
-  bool whole = length <= walk->string_bytes;
-  uint64_t kept = whole ? length : walk->string_bytes;
-  unsigned head = whole ? LH_REC_STRING : LH_REC_STRING | LH_FLAG_TRUNCATED, flags;
-  uint64_t external_bytes;
-  if (!look_at_text(walk, s, &flags, &external_bytes)) return;
-  bool lives = lh_walk_begin(walk, (const raw_object *)s, head | flags);
-  if (!lives && (walk->ended || external_bytes == 0)) return;
-  if (LH_LUA == 505) lh_out_uvarint(walk->out, length);
-  walk->external_bytes += external_bytes;
-  if (!lives) return;
-  if (!whole) {
-    uint8_t *p = lh_put_uvarint(lh_out_room(walk->out), kept);
-    lh_store64(p, lh_hash(raw_text(s), length, walk->hash_seed));
-    lh_out_took(walk->out, p + 8);
-  }
-  lh_out_bytes(walk->out, raw_text(s), kept);
-}
-
-const raw_slot *lh_find_string_key(const raw_table *t, const raw_string *key) {
+static const raw_slot *find_string_key(const lh_layout *layout, lh_walk *walk, const raw_table *t,
+                                       const raw_string *key) {
   uint64_t slots = raw_hash_slots(t);
   uint64_t i = slots ? key->hash & (slots - 1) : 0;
   for (uint64_t steps = 0; steps < slots; steps++) {
     const raw_slot *slot = &t->slots[i];
-    if (slot->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE) &&
-        slot->key.object == (const raw_object *)key)
-      return raw_is_empty(slot->value_type) ? NULL : slot;
+    if (is_key(layout, walk, slot, key)) return raw_is_empty(slot->value_type) ? NULL : slot;
     if (slot->next == 0) return NULL;
     i = (i + (uint64_t)(int64_t)slot->next) & (slots - 1);
   }
   return NULL;
+}
+
+const raw_slot *lh_find_string_key(const lh_layout *layout, const raw_table *t,
+                                   const raw_string *key) {
+  return find_string_key(layout, NULL, t, key);
 }
 
 static bool is_on_a_list(const char *global, const raw_object *object) {
@@ -165,13 +171,13 @@ static bool may_look_at(lh_walk *walk, const raw_string *mode) {
 }
 
 static unsigned mode_of(lh_walk *walk, const raw_table *t) {
-  const raw_slot *slot = lh_find_string_key(t, walk->mode_name);
+  const raw_slot *slot = find_string_key(walk->layout, walk, t, walk->mode_name);
   unsigned flags = 0;
   if (!slot || (slot->value_type & ~0x10) != (RAW_SHORT_STRING | RAW_COLLECTABLE)) return 0;
   const raw_string *mode = (const raw_string *)slot->value.object;
   if (!may_look_at(walk, mode) || !may_read_text(walk, mode)) return 0;
-  uint64_t length = raw_string_length(mode);
-  const char *text = raw_text(mode);
+  uint64_t length = raw_string_length(walk->layout, mode);
+  const char *text = raw_text(walk->layout, mode);
   for (uint64_t i = 0; i < length && text[i]; i++) {
     if (text[i] == 'k') flags |= LH_FLAG_WEAK_KEYS;
     if (text[i] == 'v') flags |= LH_FLAG_WEAK_VALUES;
@@ -246,7 +252,7 @@ static void walk_slots(lh_walk *walk, uint64_t own, const raw_slot *slots, uint6
 static void walk_table(lh_walk *walk, const raw_table *t) {
   uint64_t own = (uintptr_t)t;
   unsigned head = LH_REC_TABLE;
-  bool dead = (t->marked & walk->dead_white) != 0;
+  bool dead = raw_is_dead((const raw_object *)t, walk->dead_white);
   if (!dead && t->metatable) head |= LH_FLAG_METATABLE;
   if (!dead) head |= mode_of(walk, t);
   if (walk->ended || !lh_walk_begin(walk, (const raw_object *)t, head)) return;
@@ -302,7 +308,7 @@ static void walk_mark(lh_walk *walk, const lh_own_content *content) {
 
 static void walk_userdata(lh_walk *walk, const raw_userdata *u) {
   uint64_t own = (uintptr_t)u;
-  bool dead = (u->marked & walk->dead_white) != 0;
+  bool dead = raw_is_dead((const raw_object *)u, walk->dead_white);
   const lh_own_content *content = dead ? NULL : lh_walk_own_content(walk->layout, u);
   unsigned head = content ? LH_REC_MARK : LH_REC_USERDATA;
   if (u->metatable) head |= LH_FLAG_METATABLE;
@@ -330,23 +336,46 @@ static void walk_object(lh_walk *walk, const raw_object *object) {
   }
 }
 
-static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
-  for (const raw_object *o = raw_list(walk->global, from); o; o = o->next) {
-    if ((uintptr_t)o % _Alignof(raw_object) != 0) walk->ended = true;
-    if (walk->ended) return;
-    walk->n_objects[list]++;
-    walk_object(walk, o);
+static bool is_accepted(const lh_walk *walk, const raw_object *o) {
+  const lh_walk_more *more = walk->more;
+  if (!more || !more->accept) return true;
+  return more->accept(walk, o, lh_walk_shallow_bytes(walk->layout, walk->main_thread, o));
+}
+
+/* False: the walk has ended. */
+static bool walk_next(lh_walk *walk, lh_list list, const raw_object *o) {
+  if ((uintptr_t)o % _Alignof(raw_object) != 0) walk->ended = true;
+  if (walk->ended) return false;
+  if (!is_accepted(walk, o)) {
+    walk->ended = true;
+    return false;
   }
+  walk->n_objects[list]++;
+  walk_object(walk, o);
+  return true;
+}
+
+static void walk_list(lh_walk *walk, lh_list list, lh_list from) {
+  const raw_object *o = raw_list(walk->global, from);
+  while (o && walk_next(walk, list, o)) o = o->next;
+}
+
+/* Objects of other states are written behind fixedgc. */
+static void walk_elsewhere(lh_walk *walk) {
+  uint32_t at = 0;
+  for (const raw_object *o; (o = lh_shared_next(walk, &at));)
+    if (walk->out->refused || !walk_next(walk, LH_LIST_FIXEDGC, o)) return;
 }
 
 void lh_walk_lists(lh_walk *walk) {
-  walk->dead_white = raw_dead_white(walk->global);
+  walk->dead_white = raw_dead_white(walk->layout, walk->global);
   walk->previous = 0;
   walk->object_bytes = walk->external_bytes = 0;
   walk->n_keys = 0;
   walk->ended = false;
   memset(walk->n_objects, 0, sizeof walk->n_objects);
   memset(walk->met, 0, sizeof walk->met);
+  lh_shared_begin(walk);
   walk->mode_name =
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);
@@ -356,14 +385,15 @@ void lh_walk_lists(lh_walk *walk) {
     if (walk->closes && list == LH_LIST_FINOBJ) walk_list(walk, list, LH_LIST_TOBEFNZ);
     if (walk->out->refused || walk->ended) return;
   }
+  if (walk->layout->shares) walk_elsewhere(walk);
 }
 
-const raw_table *lh_find_table(const raw_table *table, const char *key) {
+const raw_table *lh_find_table(const lh_layout *layout, const raw_table *table, const char *key) {
   for (uint64_t i = 0; i < raw_hash_slots(table); i++) {
     const raw_slot *s = &table->slots[i];
     if (s->value_type == (RAW_TABLE | RAW_COLLECTABLE) &&
         s->key_type == (RAW_SHORT_STRING | RAW_COLLECTABLE) &&
-        lh_is_text((const raw_string *)s->key.object, key))
+        lh_is_text(layout, (const raw_string *)s->key.object, key))
       return (const raw_table *)s->value.object;
   }
   return NULL;
@@ -385,7 +415,7 @@ size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots) {
   (roots[n++] = (lh_walk_root){.kind = (k), .index = (uint8_t)(i), .address = (a)})
   ROOT(LH_ROOT_REGISTRY, 0, registry_table);
   ROOT(LH_ROOT_GLOBALS, 0, globals(layout, registry_table));
-  ROOT(LH_ROOT_LOADED, 0, lh_find_table(registry_table, "_LOADED"));
+  ROOT(LH_ROOT_LOADED, 0, lh_find_table(layout, registry_table, "_LOADED"));
   ROOT(LH_ROOT_MAIN_THREAD, 0, walk->main_thread);
   ROOT(LH_ROOT_RUNNING_THREAD, 0, walk->thread);
   for (unsigned i = 0; i < RAW_BASIC_TYPES; i++) {

@@ -2,7 +2,8 @@
 ** walk.h - writes every object on the collector's lists as a record, in one pass.
 **
 ** walk.c has the pass and the small objects, walk_proto.c prototypes and names of functions,
-** walk_thread.c coroutines, track/walk_sites.c the allocation sites of a tracked program.
+** walk_thread.c coroutines, walk_shared.c objects of other states, track/walk_sites.c the sites of
+** a tracked program.
 **
 ** The pass follows the lists' `next` and reads only memory that the object itself owns. So there is
 ** no visited set and no recursion, and any heap takes about the time of a full collection, most of
@@ -60,6 +61,20 @@ typedef struct lh_met_key {
 
 enum { LH_KEYS_MET = 512 };
 
+/* walk_shared.c: the shared objects that a walk met, in skynet's Lua. */
+typedef struct lh_shared_object {
+  const raw_object *object;
+  bool is_on_list; /* of this state; else another state has it */
+} lh_shared_object;
+
+typedef struct lh_shared {
+  lh_shared_object *met; /* in the order of their first meeting */
+  size_t capacity, n_slots;
+  uint32_t *slots; /* a hash table of indices in `met` plus 1; 0: free */
+  uint32_t n, n_elsewhere;
+  bool is_elsewhere; /* the walk is behind the lists, at objects of other states */
+} lh_shared;
+
 typedef struct lh_walk lh_walk;
 
 /* Additions of some walks: a tracked program has sites, a heap read from outside is checked. Each
@@ -69,8 +84,8 @@ typedef struct lh_walk_more {
   lh_stack_id (*find_stack)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
   /* Sees each object before its contents are read. False: it is no object, and the walk ends. */
   bool (*accept)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
-  /* May this text be read? Asked before: of the text of a __mode, and of 5.5's texts that are
-  ** elsewhere. False: as with `accept`. */
+  /* May a string be read that need not be on any list: the text of a __mode; in skynet's Lua a key?
+  ** False: the walk ends. */
   bool (*may_read_text)(const lh_walk *walk, const raw_string *string);
   /* Writes section number `section` (LH_SECTION_*) behind the records. */
   unsigned section;
@@ -94,6 +109,7 @@ struct lh_walk {
   const raw_string *modes[LH_MODES_KNOWN]; /* 5.4.0: texts seen on the lists; direct-mapped */
   lh_code_position positions[LH_POSITIONS_CACHED]; /* by pc, direct-mapped */
   lh_met_key met[LH_KEYS_MET];
+  lh_shared shared;
   const raw_object *keys[LH_MOST_KEYS]; /* frequent ones */
   unsigned n_keys;
   uint64_t n_objects[4];                 /* by list */
@@ -108,16 +124,24 @@ void lh_walk_lists(lh_walk *walk);
 const lh_own_content *lh_walk_own_content(const lh_layout *layout, const raw_userdata *u);
 
 /* The slot of a short string key, by Lua's own chains; NULL if there is no value. */
-const raw_slot *lh_find_string_key(const raw_table *table, const raw_string *key);
+const raw_slot *lh_find_string_key(const lh_layout *layout, const raw_table *table,
+                                   const raw_string *key);
 
 /* The table under a short string; NULL: none. O(slots): the hash of the string is not known. */
-const raw_table *lh_find_table(const raw_table *table, const char *key);
+const raw_table *lh_find_table(const lh_layout *layout, const raw_table *table, const char *key);
 
 uint64_t lh_walk_shallow_bytes(const lh_layout *layout, const void *main_thread,
                                const raw_object *object);
 
 /* Begins a record: type, flags, address, size. False: the record ends here (a dead object). */
 bool lh_walk_begin(lh_walk *walk, const raw_object *object, unsigned type_and_flags);
+
+/* walk_shared.c: begins a walk; notes an object and its targets; returns the next object that only
+** another state has, from *at = 0 on, and NULL behind the last. Without memory the walk ends. */
+void lh_shared_begin(lh_walk *walk);
+void lh_shared_note(lh_walk *walk, const raw_object *object, bool is_dead);
+const raw_object *lh_shared_next(lh_walk *walk, uint32_t *at);
+void lh_shared_free(lh_shared *shared); /* leaves it empty */
 
 /* track/walk_sites.c: the additions for a tracked program, and the most bytes of its section. */
 extern const lh_walk_more lh_walk_with_sites;
@@ -158,7 +182,7 @@ uint32_t lh_walk_line(const raw_proto *proto, int64_t pc);
 /* walk_proto.c: the functions inside another, in the order of their numbers, with their names:
 **
 **     lh_nested it;
-**     for (lh_nested_begin(&it, proto); lh_nested_next(&it);) use(it.proto, it.table, it.name); */
+**     for (lh_nested_begin(&it, layout, proto); lh_nested_next(&it);) use(it.proto, it.name); */
 typedef struct lh_scope {
   int32_t next; /* the first local variable that has not begun */
   unsigned n;
@@ -169,19 +193,20 @@ typedef struct lh_nested {
   const raw_proto *proto;  /* NULL: not made yet */
   const raw_string *name;  /* local variable, or key; NULL: none */
   const raw_string *table; /* that has this key; NULL: unknown, or a global function */
+  const lh_layout *layout;
   const raw_proto *around;
   int32_t next, next_pc;
   lh_scope scope;
 } lh_nested;
 
-void lh_nested_begin(lh_nested *it, const raw_proto *around);
+void lh_nested_begin(lh_nested *it, const lh_layout *layout, const raw_proto *around);
 bool lh_nested_next(lh_nested *it);
 
 /* A prototype's constant or upvalue name by index, which is checked; NULL: none, or no string. */
 const raw_string *lh_constant_string(const raw_proto *proto, uint32_t index);
 const raw_string *lh_upvalue_name(const raw_proto *proto, uint32_t index);
 
-bool lh_is_text(const raw_string *string, const char *text);
+bool lh_is_text(const lh_layout *layout, const raw_string *string, const char *text);
 
 /* Stores at most LH_WALK_ROOTS roots for the footer; returns their number. */
 enum { LH_WALK_ROOTS = 64 };

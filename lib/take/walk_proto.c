@@ -46,9 +46,9 @@ const raw_string *lh_upvalue_name(const raw_proto *p, uint32_t index) {
   return index < (uint32_t)p->n_upvalues ? p->upvalues[index].name : NULL;
 }
 
-bool lh_is_text(const raw_string *s, const char *text) {
+bool lh_is_text(const lh_layout *layout, const raw_string *s, const char *text) {
   size_t n = strlen(text);
-  return s && raw_string_length(s) == n && memcmp(raw_text(s), text, n) == 0;
+  return s && raw_string_length(layout, s) == n && memcmp(raw_text(layout, s), text, n) == 0;
 }
 
 static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint32_t i,
@@ -64,12 +64,14 @@ static const raw_string *loaded_name(const lh_scope *s, const raw_proto *p, uint
 }
 
 /* The name of the table in which instruction `at` stores the closure that the one before made. */
-static const raw_string *table_name(const lh_scope *s, const raw_proto *p, int32_t at) {
+static const raw_string *table_name(const lh_nested *it, int32_t at) {
+  const lh_scope *s = &it->scope;
+  const raw_proto *p = it->around;
   uint32_t i = p->code[at];
   unsigned table = raw_operand_a(i);
   if (raw_opcode(i) == RAW_OP_SETTABUP) {
     const raw_string *name = lh_upvalue_name(p, table);
-    return lh_is_text(name, "_ENV") ? NULL : name;
+    return lh_is_text(it->layout, name, "_ENV") ? NULL : name;
   }
   const raw_string *local = local_name(s, table);
   return local || at < 2 ? local : loaded_name(s, p, p->code[at - 2], table);
@@ -88,7 +90,7 @@ static void find_name(lh_nested *it, int32_t pc) {
   bool stores = raw_opcode(next) == RAW_OP_SETFIELD || raw_opcode(next) == RAW_OP_SETTABUP;
   if (!stores || raw_operand_k(next) || raw_operand_c(next) != reg) return;
   it->name = lh_constant_string(p, raw_operand_b(next));
-  if (it->name) it->table = table_name(&it->scope, p, store);
+  if (it->name) it->table = table_name(it, store);
 }
 
 /* The OP_CLOSURE of nested prototype `i` at or behind `pc`; n_code if there is none. */
@@ -99,7 +101,8 @@ static int32_t find_closure(const raw_proto *p, int32_t pc, int32_t i) {
   return pc;
 }
 
-void lh_nested_begin(lh_nested *it, const raw_proto *around) {
+void lh_nested_begin(lh_nested *it, const lh_layout *layout, const raw_proto *around) {
+  it->layout = layout;
   it->around = around;
   it->next = it->next_pc = 0;
   it->scope.n = 0;
@@ -125,7 +128,7 @@ bool lh_nested_next(lh_nested *it) {
 static void walk_nested(lh_walk *walk, const raw_proto *p) {
   lh_nested it;
   lh_out_uvarint(walk->out, (uint64_t)p->n_nested);
-  for (lh_nested_begin(&it, p); lh_nested_next(&it);) {
+  for (lh_nested_begin(&it, walk->layout, p); lh_nested_next(&it);) {
     lh_out_reference(walk->out, (uintptr_t)p, it.proto);
     lh_out_reference(walk->out, (uintptr_t)p, it.name);
   }

@@ -151,7 +151,8 @@ void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data);
 /* In 5.5 an external string keeps the allocation function, and its data, of the moment when it was
 ** made, to free its text. Gives the strings that keep the data `of`, ours, another function, which
 ** must be able to free these texts. O(objects); nothing in 5.4. */
-void lh_hand_over_texts(const char *global, void *of, lua_Alloc alloc, void *data);
+void lh_hand_over_texts(const lh_layout *layout, const char *global, void *of, lua_Alloc alloc,
+                        void *data);
 void lh_watch_begin(lh_watcher *watcher);
 
 /* Forgets threads that died while the host's function stood in the place of ours, or in front of

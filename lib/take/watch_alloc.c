@@ -361,23 +361,25 @@ void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data) {
   w->alloc_data = data;
 }
 
-void lh_hand_over_texts(const char *global, void *of, lua_Alloc alloc, void *data) {
+void lh_hand_over_texts(const lh_layout *layout, const char *global, void *of, lua_Alloc alloc,
+                        void *data) {
 #if LH_LUA == 505
   for (const raw_object *o = raw_list(global, LH_LIST_ALLGC); o; o = o->next) {
-    raw_string *s = (raw_string *)(uintptr_t)o;
+    const raw_string *s = (const raw_string *)o;
     if (o->type != RAW_LONG_STRING || raw_kind_of_string(s) != RAW_STRING_EXTERNAL) continue;
-    if (s->free_data != of) continue;
-    memcpy(&s->free_text, &alloc, sizeof alloc);
-    s->free_data = data;
+    raw_string_body *body = (raw_string_body *)(uintptr_t)raw_body(layout, s);
+    if (body->free_data != of) continue;
+    memcpy(&body->free_text, &alloc, sizeof alloc);
+    body->free_data = data;
   }
 #else
-  (void)global, (void)of, (void)alloc, (void)data;
+  (void)layout, (void)global, (void)of, (void)alloc, (void)data;
 #endif
 }
 
 void lh_watch_uninstall(lh_watcher *w) {
   if (!lh_watch_is_installed(w)) return;
   lua_setallocf(w->main_thread, w->alloc, w->alloc_data);
-  lh_hand_over_texts(w->global, w, w->alloc, w->alloc_data);
+  lh_hand_over_texts(&w->layout, w->global, w, w->alloc, w->alloc_data);
   w->installed = false;
 }

@@ -32,7 +32,7 @@ static void make_sentry(lh_watcher *w, lua_State *L) {
     return;
   }
   const lh_state *state = lh_push_state(L);
-  if (state && !(state->tells_work && raw_is_at_work(w->global)) &&
+  if (state && !(state->tells_work && raw_is_at_work(&w->layout, w->global)) &&
       lh_watch_push(L)) { /* state, watcher's */
     const void *older = lh_push_userdata(L, &sentry_key, 0, NULL);
     const void *sentry = older ? lh_push_userdata(L, &sentry_key, 0, NULL) : NULL;
@@ -70,17 +70,17 @@ static bool was_finalized(const lh_layout *layout, const raw_object *o, const vo
     metatable = ((const raw_table *)o)->metatable;
   else if (o->type == RAW_USERDATA && !lh_walk_own_content(layout, (const raw_userdata *)o))
     metatable = ((const raw_userdata *)o)->metatable;
-  return metatable && lh_find_string_key(metatable, name_of_gc);
+  return metatable && lh_find_string_key(layout, metatable, name_of_gc);
 }
 
 static uint64_t count_finalized(const lh_watcher *w) {
   const void *name =
       RAW_FIELD(w->global, w->layout.metamethod_names + RAW_TM_GC * sizeof(void *), const void *);
-  uint8_t dead_white = raw_dead_white(w->global);
+  uint8_t dead_white = raw_dead_white(&w->layout, w->global);
   uint64_t n = 0;
   const raw_object *o = raw_list(w->global, LH_LIST_ALLGC);
   for (; o && (const void *)o != w->sentry_older; o = o->next)
-    n += !(o->marked & dead_white) && was_finalized(&w->layout, o, name);
+    n += !raw_is_dead(o, dead_white) && was_finalized(&w->layout, o, name);
   return n;
 }
 

@@ -41,9 +41,9 @@ static void begin_block(lh_out *out) {
   if (out->awaits_record) memset(table_entry(out), 0, LH_BLOCK_ENTRY);
 }
 
-void lh_out_begin(lh_out *out) {
+void lh_out_begin(lh_out *out, uint32_t version) {
   memcpy(out->base, LH_HEAD_MAGIC, 8);
-  lh_store32(out->base + 8, LH_LUA == 504 ? LH_SECTIONS_VERSION : LH_LENGTHS_VERSION);
+  lh_store32(out->base + 8, version);
   lh_store32(out->base + 12, 0);
   out->at = out->base + LH_HEADER_BYTES;
   out->flushed = 0;

@@ -46,7 +46,7 @@ static inline uint64_t lh_out_shortest(uint64_t short_strings) {
 /* Prepares a file of at most `longest` bytes. LH_OK or LH_EMEMORY; then always lh_out_free. */
 int lh_out_open(lh_out *out, uint64_t longest, lh_writer writer, void *payload, lh_error *error);
 void lh_out_free(lh_out *out);
-void lh_out_begin(lh_out *out);
+void lh_out_begin(lh_out *out, uint32_t version);
 
 /* If out->awaits_record, after lh_out_room: here begins the record of object `id`. `previous`: the
 ** address of the object before; 0: none. */

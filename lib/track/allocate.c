@@ -32,7 +32,7 @@ static void request_step(lh_recorder *r) {
   enum { WHOLE_HEAP_IN_PARTS = 2 };
   uint64_t now = lh_clock_bytes(r);
   if (now < r->exact_next) return;
-  if (RAW_FIELD(r->global, RAW_GLOBAL_GC_KIND, uint8_t) < WHOLE_HEAP_IN_PARTS)
+  if (raw_gc_byte(&r->layout, r->global, RAW_GLOBAL_GC_KIND) < WHOLE_HEAP_IN_PARTS)
     r->exact_next = now + r->exact_bytes;
   int64_t credit = raw_credit(r->global);
   if (credit >= 0) raw_add_credit((char *)(uintptr_t)r->global, -1 - credit);

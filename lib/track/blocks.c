@@ -120,7 +120,7 @@ static void add_words(census *c, const raw_userdata *u) {
 }
 
 static void add_old_text(census *c, const raw_string *s) {
-  if (raw_kind_of_string(s) == RAW_STRING_EXTERNAL) add_old_block(c, raw_text(s));
+  if (raw_kind_of_string(s) == RAW_STRING_EXTERNAL) add_old_block(c, raw_text(&c->r->layout, s));
 }
 
 static void add_old_object(census *c, const raw_object *o) {

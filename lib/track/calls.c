@@ -113,14 +113,14 @@ static void open_frame(lh_calls *c, timed_thread *t, const raw_call *call, bool 
 enum { MOST_RESULT_BYTES = 256 };
 
 /* Appends a value. False: it cannot be compared later, or there is no room. */
-static bool add_value(uint8_t *out, size_t *n, const raw_value *value) {
+static bool add_value(const lh_layout *layout, uint8_t *out, size_t *n, const raw_value *value) {
   const void *from = &value->as;
   size_t bytes = sizeof value->as;
   uint8_t type = value->type & (uint8_t)~RAW_COLLECTABLE;
   if (type == RAW_SHORT_STRING || type == RAW_LONG_STRING) {
     const raw_string *s = (const void *)value->as.object;
-    from = raw_text(s);
-    bytes = raw_string_length(s);
+    from = raw_text(layout, s);
+    bytes = raw_string_length(layout, s);
     type = RAW_SHORT_STRING;
   } else if (raw_is_empty(type) || type == RAW_TRUE || type == RAW_FALSE) {
     bytes = 0;
@@ -136,21 +136,22 @@ static bool add_value(uint8_t *out, size_t *n, const raw_value *value) {
 }
 
 /* The function's results as bytes. False: there are none, or they cannot be compared later. */
-static bool read_results(lua_State *L, lua_Debug *event, const raw_call *call, uint8_t *out,
-                         size_t *n) {
+static bool read_results(const lh_layout *layout, lua_State *L, lua_Debug *event,
+                         const raw_call *call, uint8_t *out, size_t *n) {
   *n = 0;
   if (!lua_getinfo(L, "r", event) || event->ntransfer == 0) return false;
   const raw_value *first = call->function + event->ftransfer;
   for (int i = 0; i < (int)event->ntransfer; i++)
-    if (!add_value(out, n, first + i)) return false;
+    if (!add_value(layout, out, n, first + i)) return false;
   return true;
 }
 
-static void note_results(lua_State *L, lua_Debug *event, const raw_call *call, timed_function *f) {
+static void note_results(const lh_layout *layout, lua_State *L, lua_Debug *event,
+                         const raw_call *call, timed_function *f) {
   uint8_t results[MOST_RESULT_BYTES];
   size_t n;
   if (f->varies) return;
-  bool is_same = read_results(L, event, call, results, &n);
+  bool is_same = read_results(layout, L, event, call, results, &n);
   if (is_same && !f->results) {
     f->results = lh_alloc(n, 1);
     if (f->results) memcpy(f->results, results, f->n_results = n);
@@ -258,7 +259,7 @@ static void note_event(lh_calls *c, lua_State *L, lua_Debug *event, const raw_ca
   } else {
     close_above(c, t, call);
     if (t->n == 0) return;
-    note_results(L, event, call, &c->functions[t->frames[t->n - 1].function]);
+    note_results(&c->r->layout, L, event, call, &c->functions[t->frames[t->n - 1].function]);
     close_frame(c, t);
   }
 }

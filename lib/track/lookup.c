@@ -69,7 +69,7 @@ static uint32_t define_in_modules(lh_lookup *lookup, const void *function) {
   if (!known || known->name) return known ? known->name : 0;
   uint32_t asked = ++known->asked;
   if (asked & (asked - 1)) return 0;
-  size_t n = lh_name_c_function(lookup->global, function, name);
+  size_t n = lh_name_c_function(lookup->layout, lookup->global, function, name);
   if (n > 0) known->name = lh_define_name(lookup->definitions, name, n);
   return known->name;
 }
@@ -81,7 +81,7 @@ static uint32_t define_c_function(lh_lookup *lookup, const raw_proto *proto, con
   if (function != &lh_hook_function) {
     uint32_t known = define_in_modules(lookup, function);
     if (known) return known;
-    n = lh_name_called(proto, pc, name);
+    n = lh_name_called(lookup->layout, proto, pc, name);
     if (n == 0) n = (size_t)snprintf(name, sizeof name, "(C function)");
   }
   return lh_define_name(lookup->definitions, name, n);
@@ -95,7 +95,7 @@ static size_t name_by_caller(const lh_lookup *lookup, lh_call_frame frame, char 
                    !raw_call_is(layout, caller.call, RAW_CALL_HOOKED) &&
                    !raw_call_is(layout, caller.call, RAW_CALL_FINALIZES);
   const raw_proto *proto = is_called ? lh_frame_proto(lookup, caller) : NULL;
-  return proto ? lh_name_called(proto, caller.call->saved_pc - 1, name) : 0;
+  return proto ? lh_name_called(lookup->layout, proto, caller.call->saved_pc - 1, name) : 0;
 }
 
 static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_call_frame frame,
@@ -115,8 +115,8 @@ static bool define_name_of(lh_lookup *lookup, const lh_known_proto *known, lh_ca
 static uint32_t define_source(lh_lookup *lookup, const raw_string *source, bool *is_own) {
   *is_own = true;
   if (!source) return lh_define_name(lookup->definitions, "=?", 2);
-  const char *text = raw_text(source);
-  size_t n = raw_string_length(source);
+  const char *text = raw_text(lookup->layout, source);
+  size_t n = raw_string_length(lookup->layout, source);
   uint32_t known = lh_find_name(lookup->definitions, text, n);
   if (known) return known;
   bool is_named = text[0] == '@' || text[0] == '=';
@@ -131,7 +131,8 @@ static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_fram
   const lh_known_proto *known = &lookup->protos.known[number];
   const raw_string *source = known->proto->source;
   if (known->function) return known->function;
-  if (!known->name && known->proto->first_line) lh_protos_search(&lookup->protos, lookup->global);
+  if (!known->name && known->proto->first_line)
+    lh_protos_search(&lookup->protos, lookup->layout, lookup->global);
   lh_function_definition f = {.first_line = (uint32_t)known->proto->first_line};
   bool is_own, is_main = f.first_line == 0;
   f.source = define_source(lookup, source, &is_own);

@@ -14,6 +14,7 @@
 
 /* A name that is being built; a longer one is cut. */
 typedef struct text {
+  const lh_layout *layout;
   char *bytes;
   size_t n;
 } text;
@@ -26,13 +27,13 @@ static void append_bytes(text *t, const char *bytes, size_t n) {
 }
 
 static void add_string(text *t, const raw_string *s) {
-  if (s) append_bytes(t, raw_text(s), raw_string_length(s));
+  if (s) append_bytes(t, raw_text(t->layout, s), raw_string_length(t->layout, s));
 }
 
 /* Reserved words are short strings, marked in `extra`. */
-static bool is_identifier(const raw_string *s) {
-  const char *name = raw_text(s);
-  size_t n = raw_string_length(s);
+static bool is_identifier(const lh_layout *layout, const raw_string *s) {
+  const char *name = raw_text(layout, s);
+  size_t n = raw_string_length(layout, s);
   if (n == 0 || (s->type == RAW_SHORT_STRING && s->extra > 0)) return false;
   for (size_t i = 0; i < n; i++) {
     char c = name[i];
@@ -45,29 +46,29 @@ static bool is_identifier(const raw_string *s) {
 /* Adds "off", ".off" or, for a key that is no identifier, "[\"(\"]". */
 static void add_field(text *t, const char *separator, const raw_string *key) {
   if (!key) return;
-  if (is_identifier(key)) {
+  if (is_identifier(t->layout, key)) {
     if (t->n > 0) append_bytes(t, separator, 1);
     add_string(t, key);
     return;
   }
   append_bytes(t, "[\"", 2);
-  for (size_t i = 0; i < raw_string_length(key) && t->n < LH_NAME_BYTES; i++) {
-    char c = raw_text(key)[i];
+  for (size_t i = 0; i < raw_string_length(t->layout, key) && t->n < LH_NAME_BYTES; i++) {
+    char c = raw_text(t->layout, key)[i];
     if (c == '"' || c == '\\') append_bytes(t, "\\", 1);
     append_bytes(t, &c, 1);
   }
   append_bytes(t, "\"]", 2);
 }
 
-static bool is_method(const raw_proto *p) {
-  return p->n_parameters > 0 && p->n_locals > 0 && lh_is_text(p->locals[0].name, "self");
+static bool is_method(const lh_layout *layout, const raw_proto *p) {
+  return p->n_parameters > 0 && p->n_locals > 0 && lh_is_text(layout, p->locals[0].name, "self");
 }
 
 static size_t name_nested(const lh_nested *nested, char *out) {
-  text t = {out, 0};
+  text t = {nested->layout, out, 0};
   if (!nested->name) return 0;
   add_string(&t, nested->table);
-  add_field(&t, is_method(nested->proto) ? ":" : ".", nested->name);
+  add_field(&t, is_method(t.layout, nested->proto) ? ":" : ".", nested->name);
   return t.n;
 }
 
@@ -116,8 +117,9 @@ static const raw_string *register_name(const raw_proto *p, int32_t pc, unsigned 
   return NULL;
 }
 
-size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out) {
-  text t = {out, 0};
+size_t lh_name_called(const lh_layout *layout, const raw_proto *caller, const uint32_t *pc,
+                      char *out) {
+  text t = {layout, out, 0};
   if (pc < caller->code || pc >= caller->code + caller->n_code) return 0;
   uint32_t i = *pc;
   bool is_call = raw_opcode(i) == RAW_OP_CALL || raw_opcode(i) == RAW_OP_TAILCALL;
@@ -155,7 +157,7 @@ static void search_table(search *s, const raw_table *table, const raw_string *ho
     const raw_string *key = string_key(&table->slots[i]);
     const raw_slot *slot = &table->slots[i];
     if (!key || raw_c_function(slot->value, slot->value_type) != s->function) continue;
-    text t = {.bytes = bytes};
+    text t = {.layout = s->best.layout, .bytes = bytes};
     add_string(&t, holder);
     add_field(&t, separator, key);
     if (s->best.n == 0 || is_before(&t, &s->best)) {
@@ -166,12 +168,12 @@ static void search_table(search *s, const raw_table *table, const raw_string *ho
 }
 
 static void search_modules(search *s, const raw_table *registry) {
-  const raw_table *loaded = lh_find_table(registry, "_LOADED");
+  const raw_table *loaded = lh_find_table(s->best.layout, registry, "_LOADED");
   for (uint64_t i = 0; loaded && i < raw_hash_slots(loaded); i++) {
     const raw_string *name = string_key(&loaded->slots[i]);
     const raw_table *module = table_value(&loaded->slots[i]);
     if (!name || !module) continue;
-    search_table(s, module, lh_is_text(name, "_G") ? NULL : name, ".");
+    search_table(s, module, lh_is_text(s->best.layout, name, "_G") ? NULL : name, ".");
   }
 }
 
@@ -179,15 +181,16 @@ static void search_metatables(search *s, const raw_table *registry) {
   for (uint64_t i = 0; i < raw_hash_slots(registry); i++) {
     const raw_string *name = string_key(&registry->slots[i]);
     const raw_table *metatable = table_value(&registry->slots[i]);
-    if (!name || !metatable || lh_is_text(name, "_LOADED")) continue;
-    const raw_table *methods = lh_find_table(metatable, "__index");
+    if (!name || !metatable || lh_is_text(s->best.layout, name, "_LOADED")) continue;
+    const raw_table *methods = lh_find_table(s->best.layout, metatable, "__index");
     if (methods) search_table(s, methods, name, ":");
     search_table(s, metatable, name, ".");
   }
 }
 
-size_t lh_name_c_function(const char *global, const void *function, char *out) {
-  search s = {function, {out, 0}};
+size_t lh_name_c_function(const lh_layout *layout, const char *global, const void *function,
+                          char *out) {
+  search s = {function, {layout, out, 0}};
   const raw_value *registry = &RAW_FIELD(global, RAW_GLOBAL_REGISTRY, raw_value);
   if (registry->type != (RAW_TABLE | RAW_COLLECTABLE)) return 0;
   search_modules(&s, (const void *)registry->as.object);
@@ -296,9 +299,9 @@ bool lh_protos_is_one(const lh_protos *protos, const lh_known_proto *known) {
          (known->closures == LH_CLOSURES_UNKNOWN && !protos->has_lost);
 }
 
-static void search_one(lh_protos *protos, const raw_proto *proto) {
+static void search_one(lh_protos *protos, const lh_layout *layout, const raw_proto *proto) {
   lh_nested nested;
-  for (lh_nested_begin(&nested, proto); lh_nested_next(&nested);) {
+  for (lh_nested_begin(&nested, layout, proto); lh_nested_next(&nested);) {
     uint32_t inside = nested.proto ? lh_protos_find(protos, nested.proto) : 0;
     if (!inside) continue;
     note_name(&protos->known[inside], &nested);
@@ -307,15 +310,15 @@ static void search_one(lh_protos *protos, const raw_proto *proto) {
 }
 
 /* Skips dead prototypes: objects that they refer to may be freed already. */
-void lh_protos_search(lh_protos *protos, const char *global) {
-  uint8_t dead_white = raw_dead_white(global);
+void lh_protos_search(lh_protos *protos, const lh_layout *layout, const char *global) {
+  uint8_t dead_white = raw_dead_white(layout, global);
   for (uint32_t i = protos->first_to_search, next; i; i = next) {
     const raw_proto *proto = protos->known[i].proto;
     next = protos->known[i].next;
-    bool is_dead = proto->marked & dead_white;
+    bool is_dead = raw_is_dead((const raw_object *)proto, dead_white);
     protos->has_lost |= is_dead && proto->n_nested > 0;
     if (is_dead || !is_whole_proto(proto)) continue;
     unlink_searched(protos, i);
-    search_one(protos, proto);
+    search_one(protos, layout, proto);
   }
 }

@@ -205,10 +205,10 @@ static void add_proto(lh_protos *protos, const void *proto) {
 
 static void visit_living(lh_lookup *lookup, uint8_t type,
                          void (*visit)(lh_protos *protos, const void *object)) {
-  uint8_t dead_white = raw_dead_white(lookup->global);
+  uint8_t dead_white = raw_dead_white(lookup->layout, lookup->global);
   for (lh_list list = 0; list <= LH_LIST_FIXEDGC; list++)
     for (const raw_object *o = raw_list(lookup->global, list); o; o = o->next)
-      if (o->type == type && !(o->marked & dead_white)) visit(&lookup->protos, o);
+      if (o->type == type && !raw_is_dead(o, dead_white)) visit(&lookup->protos, o);
 }
 
 void lh_stacks_begin(lh_stacks *s) {
@@ -217,7 +217,7 @@ void lh_stacks_begin(lh_stacks *s) {
   lh_lookup_forget_all(lookup);
   visit_living(lookup, RAW_PROTO, add_proto);
   visit_living(lookup, RAW_LUA_CLOSURE, count_closure);
-  lh_protos_search(&lookup->protos, lookup->global);
+  lh_protos_search(&lookup->protos, lookup->layout, lookup->global);
 }
 
 lh_stacks *lh_stacks_new(lh_recorder *r) {

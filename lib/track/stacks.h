@@ -76,7 +76,7 @@ static inline uint32_t lh_protos_find(const lh_protos *protos, const void *proto
 uint32_t lh_protos_add(lh_protos *protos, const raw_proto *proto);
 
 void lh_protos_remove(lh_protos *protos, uint32_t number);
-void lh_protos_search(lh_protos *protos, const char *global);
+void lh_protos_search(lh_protos *protos, const lh_layout *layout, const char *global);
 
 /* Counts a living closure of a prototype that was there before the search. */
 void lh_protos_count(lh_protos *protos, const raw_proto *proto);
@@ -101,10 +101,12 @@ bool lh_protos_is_one(const lh_protos *protos, const lh_known_proto *known);
 enum { LH_NAME_BYTES = 256 }; /* longer names are cut */
 
 /* The name of the function that an instruction of `caller` calls. O(instructions before it). */
-size_t lh_name_called(const raw_proto *caller, const uint32_t *pc, char *out);
+size_t lh_name_called(const lh_layout *layout, const raw_proto *caller, const uint32_t *pc,
+                      char *out);
 
 /* O(entries of all modules and metatables). */
-size_t lh_name_c_function(const char *global, const void *function, char *out);
+size_t lh_name_c_function(const lh_layout *layout, const char *global, const void *function,
+                          char *out);
 
 /* ==== lookup.c: from an instruction, and the C function on top of it, to the site = */
 

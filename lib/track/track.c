@@ -269,7 +269,7 @@ static void leave_state(lua_State *L, lh_recorder *r) {
   if (r->pool && lh_pool_count(r->pool) > 0) is_empty = false;
   if (!lh_recorder_is_in_front(r) || !is_empty) return;
   lh_set_host_alloc(L, r->alloc, r->alloc_data);
-  lh_hand_over_texts(r->global, r, r->alloc, r->alloc_data);
+  lh_hand_over_texts(&r->layout, r->global, r, r->alloc, r->alloc_data);
   leave_or_free(L, r);
 }
 

@@ -52,8 +52,8 @@ static void note(const char *what, truth t, const void *thread, const raw_call *
   (void)snprintf(g.examples[g.n_examples++], sizeof *g.examples,
                  "  %s at %llu: %zu -> %zu; truth %p %p %s:%u pc %ld, told %p %p pc %ld (op %u)\n",
                  what, (unsigned long long)g.n, old_bytes, bytes, t.thread, (const void *)t.call,
-                 proto && proto->source ? raw_text(proto->source) : "?", proto ? true_line(t) : 0,
-                 proto ? true_pc(t) : 0, thread, (const void *)call,
+                 proto && proto->source ? raw_text(&g.recorder.layout, proto->source) : "?",
+                 proto ? true_line(t) : 0, proto ? true_pc(t) : 0, thread, (const void *)call,
                  proto && pc ? pc - proto->code : -1L,
                  proto ? raw_opcode(proto->code[true_pc(t)]) : 0);
 }

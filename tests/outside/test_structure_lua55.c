@@ -37,14 +37,17 @@ static void put_pointer(char *at, const void *pointer) {
   memcpy(at, &pointer, sizeof pointer);
 }
 
-static char *forge_string(char *at, const char *text) {
+/* In skynet's Lua an id is in front of the text. */
+enum { TEXT = 24, TEXT_OF_SKYNET = 32 };
+
+static char *forge_string(char *at, size_t text_at, const char *text) {
   at[8] = SHORT_STRING;
   at[11] = (char)strlen(text);
-  strcpy(at + 24, text);
+  strcpy(at + text_at, text);
   return at;
 }
 
-static void forge(forged *f, size_t cached, size_t extra) {
+static void forge_with(forged *f, size_t cached, size_t extra, size_t text_at) {
   size_t distance = CACHE + 8 * cached + 16 + extra;
   *f = (forged){.global = malloc(distance + THREAD_BYTES)};
   char *g = f->global, *m = f->main = g + distance;
@@ -62,17 +65,21 @@ static void forge(forged *f, size_t cached, size_t extra) {
   g[106] = 0x08; /* white */
   g[107] = 8;    /* paused */
   g[108] = 2;    /* generational, in a cycle of the whole heap */
-  put_pointer(g + 272, forge_string(f->strings[0], "__index"));
-  put_pointer(g + 272 + 3 * 8, forge_string(f->strings[1], "__mode"));
-  put_pointer(g + 272 + 24 * 8, forge_string(f->strings[2], "__close"));
+  put_pointer(g + 272, forge_string(f->strings[0], text_at, "__index"));
+  put_pointer(g + 272 + 3 * 8, forge_string(f->strings[1], text_at, "__mode"));
+  put_pointer(g + 272 + 24 * 8, forge_string(f->strings[2], text_at, "__close"));
   for (size_t i = 0; i < cached; i++)
-    put_pointer(g + CACHE + 8 * i, forge_string(f->strings[3], "cached"));
+    put_pointer(g + CACHE + 8 * i, forge_string(f->strings[3], text_at, "cached"));
   put_pointer(m, NULL);
   m[8] = 8; /* a thread */
   put_pointer(m + 24, g);
   put_pointer(m + 32, m + 96); /* its base call */
   put_pointer(m + 96 + 16, NULL);
   put32(m + 96 + 60, 0x8000); /* of a C function */
+}
+
+static void forge(forged *f, size_t cached, size_t extra) {
+  forge_with(f, cached, extra, TEXT);
 }
 
 static bool read_own(const void *memory, uint64_t address, void *out, size_t n) {
@@ -99,6 +106,7 @@ static void sees_what_the_build_chose(void **state) {
     if (see(&f, &seen, &error) < 0) fail_msg("case %zu: %s", i, error.message);
     assert_string_equal(seen.lua->name, "5.5");
     assert_string_equal(seen.release, "5.5");
+    assert_string_equal(seen.dialect, "");
     assert_ptr_equal((void *)(uintptr_t)seen.global, f.global);
     assert_int_equal(seen.gc_bytes, TOTAL - DEBT);
     assert_int_equal(seen.seed, 4711);
@@ -106,6 +114,36 @@ static void sees_what_the_build_chose(void **state) {
     assert_int_equal(seen.main_thread_bytes, f.main - f.global + THREAD_BYTES);
     free(f.global);
   }
+}
+
+static void sees_skynets_lua(void **state) {
+  (void)state;
+  forged f;
+  lh_seen_state seen, again;
+  lh_error error = {0};
+  forge_with(&f, 106, 8, TEXT_OF_SKYNET);
+  if (see(&f, &seen, &error) < 0) fail_msg("%s", error.message);
+  assert_string_equal(seen.release, "5.5");
+  assert_string_equal(seen.dialect, " (skynet)");
+  assert_int_equal(seen.thread_bytes, THREAD_BYTES + 8);
+  put32(f.global + 96, 4712); /* all its states have one seed */
+  assert_int_equal(see(&f, &again, &error), LH_OK);
+  assert_int_equal(again.seed, seen.seed);
+  put_pointer(f.global + 272 + 8, f.global);
+  assert_int_equal(see(&f, &again, &error), LH_OK);
+  assert_int_not_equal(again.seed, seen.seed);
+  free(f.global);
+}
+
+static void refuses_another_place_of_texts(void **state) {
+  (void)state;
+  forged f;
+  lh_seen_state seen;
+  lh_error error = {0};
+  forge_with(&f, 106, 8, TEXT_OF_SKYNET + 8);
+  assert_int_equal(see(&f, &seen, &error), LH_EHOST);
+  assert_non_null(strstr(error.message, "the names of its metamethods"));
+  free(f.global);
 }
 
 static void a_coroutine_behind(forged *f) {
@@ -174,6 +212,8 @@ static void refuses_every_wrong_field(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sees_what_the_build_chose),
+      cmocka_unit_test(sees_skynets_lua),
+      cmocka_unit_test(refuses_another_place_of_texts),
       cmocka_unit_test(refuses_every_wrong_field),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
