@@ -178,7 +178,7 @@ describe("the sum of all sizes is exact", function()
       for _, n in ipairs {0, 1, 2, 3, 255, 256, 1000, 32767} do
         for _, size in ipairs {0, 1, 7, 8, 24, 1000} do
           local u = check.userdata(size, n)
-          assert(heap.sizeof(u) == size + (n == 0 and 32 or 40 + 16 * n))
+          assert(heap.sizeof(u) == size + (n == 0 and 32 or check.user_values + 16 * n))
           if n > 0 then assert(debug.setuservalue(u, {}, n)) end
           all[#all + 1] = u
         end

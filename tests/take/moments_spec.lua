@@ -28,7 +28,7 @@ local prelude = [[
   local function moment(where)
     local name, other = new_name(), new_name()
     local changed, bytes, objects, _, sum = check.silent(heap.snapshot, name)
-    if changed ~= "" or bytes ~= 2 * (88 + 8) or objects ~= 2 then
+    if changed ~= "" or bytes ~= 2 * (check.user_values + 56) or objects ~= 2 then
       error(("%s: %s%s bytes, %s objects"):format(where, changed, bytes, objects))
     end
     local state = look(name, sum)

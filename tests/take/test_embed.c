@@ -224,6 +224,12 @@ static void allocates_only_the_marks(void **state) {
   lua_State *L = new_host(&h);
   luaL_openlibs(L);
   attach(L);
+  lua_gc(L, LUA_GCSTOP);
+  size_t at_first = h.live;
+  (void)lua_newuserdatauv(L, 32, 1); /* as a mark has them; 5.5.1 aligns what they are to 16 */
+  size_t mark_bytes = h.live - at_first;
+  assert_in_range(mark_bytes, 88, 96);
+  lua_gc(L, LUA_GCRESTART);
   for (size_t length = 0; length <= 4096; length = length * 2 + 1) {
     char name[4097];
     memset(name, 'n', length);
@@ -231,9 +237,9 @@ static void allocates_only_the_marks(void **state) {
     forget_calls(&h);
     size_t before = h.live;
     assert_int_equal(lh_mark(L, name, length, NULL), LH_OK);
-    assert_int_equal(h.live - before, 2 * (88 + length));
+    assert_int_equal(h.live - before, 2 * (mark_bytes + length));
     end_stream(stream(L, &h, name, &s), &s);
-    assert_int_equal(h.live - before, 4 * (88 + length));
+    assert_int_equal(h.live - before, 4 * (mark_bytes + length));
     assert_int_equal(h.made, 4);
     assert_int_equal(h.freed + h.resized, 0);
     assert_int_equal(h.kind, LUA_TUSERDATA);
