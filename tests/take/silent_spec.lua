@@ -45,7 +45,8 @@ local prelude = [[
     if result == nil then changed = changed .. "failed: " .. message .. "\n" end
     if objects ~= 2 then changed = changed .. objects .. " new objects\n" end
     name = name or "2026-11-21 17:40:05"
-    if bytes ~= 2 * (check.user_values + 48 + rawlen(name)) then changed = changed .. bytes .. " bytes\n" end
+    local expected = 2 * (check.user_values + 48 + rawlen(name))
+    if bytes ~= expected then changed = changed .. bytes .. " bytes\n" end
     if changed ~= "" then io.write(where, ": ", changed) end
     calls = calls + 1
   end
