@@ -79,8 +79,8 @@ bool is_all(const request *r); /* `--state all` */
 bool is_named(const subject *s, size_t i, const char *name);
 size_t check_is_named(const subject *s, const char *name);
 
-/* One state, or all that run the same script: then bytes are sums. For --list `last` and `first` are
-** 0, so growth is size. */
+/* One state, or all that run the same script: then bytes are sums. For --list `last` and `first`
+** are 0, so growth is size. */
 typedef struct state_row {
   size_t n;     /* states in it */
   size_t state; /* index of the one that grew most since the first look */
@@ -200,7 +200,7 @@ typedef struct watch_growth {
   uint64_t elapsed_ns, n_looks;
 } watch_growth;
 
-/* If the heap grew and the process still runs, suggests a series of three snapshots of the state. */
+/* If the heap grew and the process still runs, suggests a series of three snapshots. */
 void print_watch_end(const subject *s, const request *r, const char *state,
                      const watch_growth *growth, bool goes_on);
 

@@ -100,10 +100,10 @@ static void print_states(const subject *s, const request *r) {
   else
     print_state_rows(s->c, rows, n);
   putchar('\n');
-  if (is_folded)
-    print_next("Each state", &(request){.mode = MODE_LIST, .target = s->name, .state = "all"});
-  print_next("A snapshot",
-             &(request){.target = s->name, .state = s->n_states > 1 ? number : NULL, .file = file});
+  request each = {.mode = MODE_LIST, .target = s->name, .state = "all"};
+  request snapshot = {.target = s->name, .state = s->n_states > 1 ? number : NULL, .file = file};
+  if (is_folded) print_next("Each state", &each);
+  print_next("A snapshot", &snapshot);
   free(rows);
   free(file);
 }

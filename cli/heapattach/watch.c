@@ -231,10 +231,8 @@ int watch_state(cli *c, const request *r) {
   subject_open(&w.subject, c, r);
   w.state = w.subject.states[subject_choose(&w.subject, r, NULL)];
   bool goes_on = look_repeatedly(&w.subject, r, look_once, &w);
-  print_watch_end(
-      &w.subject, r, r->state,
-      &(watch_growth){w.first.bytes, w.last.bytes, w.last.time_ns - w.first.time_ns, w.n_lines},
-      goes_on);
+  watch_growth growth = {w.first.bytes, w.last.bytes, w.last.time_ns - w.first.time_ns, w.n_lines};
+  print_watch_end(&w.subject, r, r->state, &growth, goes_on);
   subject_close(&w.subject);
   return CLI_DONE;
 }

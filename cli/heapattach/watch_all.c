@@ -241,10 +241,8 @@ int watch_all_states(cli *c, const request *r) {
   adopt_states(&f);
   bool goes_on = look_repeatedly(&f.subject, r, look_at_all, &f);
   if (f.n_rows > 0) (void)snprintf(number, sizeof number, "%zu", f.rows[0].state + 1);
-  print_watch_end(
-      &f.subject, r, f.n_rows > 0 ? number : NULL,
-      &(watch_growth){f.first_bytes, f.last_bytes, f.time_ns - f.first_time_ns, f.n_looks},
-      goes_on);
+  watch_growth growth = {f.first_bytes, f.last_bytes, f.time_ns - f.first_time_ns, f.n_looks};
+  print_watch_end(&f.subject, r, f.n_rows > 0 ? number : NULL, &growth, goes_on);
   free(f.states);
   free(f.members);
   free(f.rows);

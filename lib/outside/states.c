@@ -6,8 +6,8 @@
 ** behind or before it. lh_recognise_state checks the candidates. About 0.3 s per GB.
 **
 ** The process is not stopped. A state may just move its counters, so a candidate is checked several
-** times, each time with newly read memory. All reads are of whole pages, through a cache (memory.h),
-** so 2,000 small states that lie side by side take few reads more than the search itself; it also
+** times, each time with newly read memory. Reads are of whole pages, through a cache (memory.h), so
+** 2,000 small states that lie side by side take few reads more than the search itself; it also
 ** bounds the cost of a forged state. A search may take a minute, plus ten seconds for each GB that
 ** the target has written.
 */
@@ -41,10 +41,10 @@ int lh_recognise_state(const lh_peek *peek, uint64_t main_thread, const char *re
   return recognise(peek, main_thread, release, seen, &n_checks, error);
 }
 
-/* Three or four pages tell whether there is a state, twelve at most. The strings in its cache may be
-** on a hundred others, but tell only the sizes of threads, which are not needed here. So a process
-** is asked for few pages at first. The first two checks are of pointers that never change: what
-** fails one of them, as most candidates do, is not looked at again. */
+/* Three or four pages tell whether there is a state, twelve at most. The strings in its cache may
+** be on a hundred others, but tell only the sizes of threads, which are not needed here. So a
+** process is asked for few pages at first. The first two checks are of pointers that never change:
+** what fails one of them, as most candidates do, is not looked at again. */
 static int see_state(const lh_target *target, lh_cached *cached, uint64_t address,
                      const char *release, lh_seen_state *seen, lh_error *error) {
   enum { TIMES = 8, PAGES = 6, OF_POINTERS = 2 };
