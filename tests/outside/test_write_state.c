@@ -525,17 +525,17 @@ static void test_first_call_above_top(void **unused) {
 /* The text of a __mode is no object of the state: which tables are weak would tell its letters. */
 static void test_mode_not_mirrored(void **unused) {
   (void)unused;
-  static struct {
-    raw_string string;
-    char more[8];
-  } secret = {.string = {.type = RAW_SHORT_STRING, .short_length = 1}};
-  secret.string.contents[0] = 'k';
+  static uint64_t memory[16];
+  raw_string *secret = (raw_string *)(void *)memory;
+  secret->type = RAW_SHORT_STRING;
+  secret->short_length = 1;
+  ((char *)memory)[offsetof(raw_string, contents)] = 'k';
   lua_State *L = own_new_heap();
   assert_int_equal(luaL_dostring(L, "return {__mode = 'k'}"), LUA_OK);
   const raw_table *t = lua_topointer(L, -1);
   raw_slot *slot = (raw_slot *)(uintptr_t)t->slots;
-  slot->value.object = (const raw_object *)(const void *)&secret;
-  refuse_without(L, &secret);
+  slot->value.object = (const raw_object *)secret;
+  refuse_without(L, secret);
 }
 
 /* A mark may be linked behind a dead object: so that must be the target's, too. */
