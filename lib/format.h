@@ -130,6 +130,13 @@
 **             uvarint address, bytes name of its symbol (may be empty), bytes name of its file,
 **             uvarint offset in the file
 **
+** LH_SECTION_COLLECTOR: what the collector may do next, and the program's settings
+**   u8        flags: LH_COLLECTOR_STOPPED, by the program
+**   svarint   bytes that may be allocated until its next step; 0 or less: one is due
+**   uvarint   bytes that it found alive in its last whole cycle; 0: not known
+**   4 uvarints, percentages below 2^32: pause, step multiplier, minor multiplier, major multiplier
+**             (Lua 5.5: its minormajor)
+**
 ** Footer
 **   u64       state id, random for each Lua state
 **   uvarint   serial of the snapshot's own mark
@@ -197,10 +204,16 @@
 
 enum { LH_TRACKED = 1, LH_OUTSIDE = 2 }; /* in the header, before version 6 */
 
-enum { LH_SECTION_SITES = 1, LH_SECTION_OUTSIDE = 2, LH_LAST_SECTION = 63 };
+enum {
+  LH_SECTION_SITES = 1,
+  LH_SECTION_OUTSIDE = 2,
+  LH_SECTION_COLLECTOR = 3,
+  LH_LAST_SECTION = 63
+};
 
 enum { LH_SITES_HAVE_STACKS = 1 };
 
+enum { LH_COLLECTOR_STOPPED = 1 };
 enum { LH_OUTSIDE_IN_CALL = 1, LH_OUTSIDE_IN_DOUBT = 2 };
 enum { LH_MOST_C_FUNCTIONS = 4096 };
 

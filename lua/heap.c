@@ -143,14 +143,11 @@ static void push_count(lua_State *L, const lh_count *count) {
 }
 
 static void push_gc_stats(lua_State *L, const lh_gc_stats *gc) {
-  static const char *const states[] = {"propagate",   "enter atomic",    "atomic",
-                                       "sweep allgc", "sweep finobj",    "sweep tobefnz",
-                                       "sweep end",   "call finalizers", "pause"};
   lua_createtable(L, 0, 10);
   hr_set_integer(L, "bytes", gc->bytes);
   hr_set_integer(L, "debt", (uint64_t)gc->debt_bytes);
-  hr_set_string(L, "state", states[gc->gc_state]);
-  hr_set_string(L, "kind", gc->gc_generational ? "generational" : "incremental");
+  hr_set_string(L, "state", lh_gc_state_name(gc->gc_state));
+  hr_set_string(L, "kind", lh_gc_kind_name(gc->gc_generational));
   hr_set_boolean(L, "stopped", gc->gc_stopped);
   lua_createtable(L, 0, 3);
   hr_set_integer(L, "strings", gc->table_strings);

@@ -13,6 +13,7 @@
 **     describe.c       the instances of one class: sizes, referrers, allocation sites; their fields
 **                      are in describe_fields.c
 **     merged_paths.c   the paths to many objects as one tree (merged_steps.c), and other holders
+**     garbage.c        why the collector has not freed so much garbage
 **     waste.c          memory that a program could give back
 **     clusters.c       lists and trees as one thing each; many clusters as a few classes
 */

@@ -49,6 +49,30 @@ typedef struct lh_suspects {
 int lh_find_suspects(lh_snapshot *snapshot, lh_suspects *out, lh_error *error);
 void lh_suspects_free(lh_suspects *suspects);
 
+/* Why the collector has not freed what nothing refers to any more. */
+typedef enum lh_garbage_reason {
+  LH_GARBAGE_USUAL,
+  LH_GARBAGE_OF_STOPPED, /* the program stopped it */
+  LH_GARBAGE_OF_PAUSE,   /* it waits for its next cycle */
+  LH_GARBAGE_OF_YOUNG,   /* in generational mode it frees old objects seldom */
+  LH_GARBAGE_OF_CYCLE    /* its cycle is not at its end */
+} lh_garbage_reason;
+
+enum { LH_MOST_SETTERS = 3 };
+
+typedef struct lh_garbage_cause {
+  lh_garbage_reason reason;
+  uint64_t bytes, all_bytes; /* of garbage, of all objects */
+  uint64_t next_bytes;       /* the heap's size when the next cycle, or collection of all objects,
+                                begins; 0: not known */
+  lh_id functions[LH_MOST_SETTERS]; /* prototypes that may have told the collector so */
+  size_t n_functions;
+} lh_garbage_cause;
+
+/* Needs lh_classify. O(1), unless there is a reason: O(code). */
+void lh_find_garbage_cause(const lh_snapshot *snapshot, lh_garbage_cause *out);
+const char *lh_garbage_reason_name(lh_garbage_reason reason); /* NULL: usual */
+
 /* An allocation site of a tracked program. */
 typedef struct lh_site_row {
   lh_site_id site;         /* 0: the site is unknown */

@@ -24,14 +24,17 @@ static void sort(lh_code_references *references) {
   references->n = n;
 }
 
+static bool is_living_code(const lh_snapshot *snapshot, lh_id id) {
+  return lh_type_of(snapshot, id) == LH_TYPE_PROTO && lh_is_reachable(snapshot, id) &&
+         !lh_is_own(snapshot, id);
+}
+
 static bool collect(const lh_snapshot *snapshot, lh_code_references *references) {
   size_t capacity = 0;
   for (lh_id id = 1; id <= snapshot->n; id++) {
     lh_edges it;
     lh_edge edge;
-    if (lh_type_of(snapshot, id) != LH_TYPE_PROTO || !lh_is_reachable(snapshot, id) ||
-        lh_is_own(snapshot, id))
-      continue;
+    if (!is_living_code(snapshot, id)) continue;
     for (lh_edges_begin(snapshot, id, &it); lh_edges_next(&it, &edge);) {
       if (edge.kind != LH_EDGE_CONSTANT && edge.kind != LH_EDGE_DEBUG_NAME) continue;
       if (!lh_grow(&references->pairs, references->n, &capacity, sizeof *references->pairs))
@@ -62,6 +65,34 @@ int lh_find_code_references(lh_snapshot *snapshot, lh_id string, lh_id *protos, 
   *n = first_at_least(references, ((uint64_t)string + 1) << 32) - first;
   for (size_t i = 0; i < *n && i < most; i++) protos[i] = (lh_id)references->pairs[first + i];
   return LH_OK;
+}
+
+static bool is_text(const lh_snapshot *snapshot, lh_id string, const char *text) {
+  const char *bytes;
+  size_t n;
+  return lh_string_whole(snapshot, string, &bytes, &n) && n == strlen(text) &&
+         memcmp(bytes, text, n) == 0;
+}
+
+static bool has_both(const lh_snapshot *snapshot, lh_id proto, const char *name,
+                     const char *const *words) {
+  bool has_name = false, has_word = false;
+  lh_edges it;
+  lh_edge edge;
+  for (lh_edges_begin(snapshot, proto, &it); lh_edges_next(&it, &edge);) {
+    if (edge.kind != LH_EDGE_CONSTANT) continue;
+    has_name |= is_text(snapshot, edge.target, name);
+    for (size_t i = 0; words[i]; i++) has_word |= is_text(snapshot, edge.target, words[i]);
+  }
+  return has_name && has_word;
+}
+
+size_t lh_find_calls_with(const lh_snapshot *snapshot, const char *name, const char *const *words,
+                          lh_id *protos, size_t most) {
+  size_t n = 0;
+  for (lh_id id = snapshot->n; id > 0 && n < most; id--)
+    if (is_living_code(snapshot, id) && has_both(snapshot, id, name, words)) protos[n++] = id;
+  return n;
 }
 
 static bool has_id(const lh_id *ids, size_t n, lh_id id) {

@@ -183,7 +183,28 @@ static void note_section(lh_snapshot *s, uint64_t number, lh_section section) {
   } else if (number == LH_SECTION_OUTSIDE) {
     s->is_outside = true;
     s->outside_section = section;
+  } else if (number == LH_SECTION_COLLECTOR) {
+    s->info.collector.is_known = true;
+    s->collector_section = section;
   }
+}
+
+int lh_read_collector(lh_snapshot *s, lh_error *error) {
+  lh_collector *collector = &s->info.collector;
+  if (!collector->is_known) return LH_OK;
+  const lh_section *section = &s->collector_section;
+  lh_cursor c = {.at = s->data + section->offset, .end = s->data + section->end};
+  unsigned flags = lh_read_u8(&c);
+  if (flags & ~(unsigned)LH_COLLECTOR_STOPPED) lh_fault(&c, c.at - 1, "it has an unknown flag");
+  collector->is_stopped = flags & LH_COLLECTOR_STOPPED;
+  collector->credit_bytes = lh_unzigzag(lh_read_uvarint(&c));
+  collector->kept_bytes = lh_read_size(&c);
+  uint32_t *const percentages[] = {&collector->pause, &collector->stepmul, &collector->minormul,
+                                   &collector->majormul};
+  for (size_t i = 0; i < sizeof percentages / sizeof *percentages; i++)
+    *percentages[i] = (uint32_t)lh_read_upto(&c, UINT32_MAX, "a percentage is too big");
+  if (c.at != c.end) lh_fault(&c, c.at, "it does not end where it should");
+  return c.fault ? lh_fail_damaged(s, c.fault_at, "collector", c.fault, error) : LH_OK;
 }
 
 /* `end` is the start of the footer, where the last section must end. */

@@ -122,6 +122,7 @@ static int check_memory(const lh_snapshot *s, lh_error *error) {
 static int load(lh_snapshot *s, lh_error *error) {
   lh_raw_rows rows = {0};
   int code = lh_read_footer(s, error);
+  if (!code) code = lh_read_collector(s, error);
   if (!code) code = lh_read_outside(s, error);
   if (!code) code = lh_read_sites(s, error);
   if (!code) code = lh_check_records(s, &rows, error);

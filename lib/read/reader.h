@@ -90,6 +90,7 @@ int lh_check_head(const lh_snapshot *s, const uint8_t *head, const uint8_t *tail
 
 /* footer.c: fills info, n, list_first, blocks, named_roots and the places of the sections. */
 int lh_read_footer(lh_snapshot *s, lh_error *error);
+int lh_read_collector(lh_snapshot *s, lh_error *error); /* the section, into info.collector */
 
 /* outside.c: lh_read_outside reads the section; lh_collect_passed, after the marks, fills
 ** `placed`. */

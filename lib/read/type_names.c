@@ -49,6 +49,17 @@ const char *lh_edge_kind_name(lh_edge_kind kind) {
   return LH_WORD_OF(words, kind);
 }
 
+const char *lh_gc_state_name(unsigned gc_state) {
+  static const char *const words[] = {"propagate",   "enter atomic",    "atomic",
+                                      "sweep allgc", "sweep finobj",    "sweep tobefnz",
+                                      "sweep end",   "call finalizers", "pause"};
+  return LH_WORD_OF(words, gc_state);
+}
+
+const char *lh_gc_kind_name(bool is_generational) {
+  return is_generational ? "generational" : "incremental";
+}
+
 const char *lh_stillness_name(lh_stillness stillness) {
   static const char *const words[] = {"idle", "fork", "stopped", "core"};
   return LH_WORD_OF(words, stillness);

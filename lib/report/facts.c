@@ -418,6 +418,7 @@ const lh_table lh_snapshot_facts = LH_TABLE_OF(
         "bytes that Lua counts but that belong neither to an object nor to the string table"),
     LH_BYTES("gc_bytes", NULL, info.gc_bytes,
              "collectgarbage(\"count\") * 1024, the sum of the three without external_bytes"),
+    LH_COLLECTOR_COLUMNS,
     REACH(reachable_objects, "objects that the collector would keep"),
     REACH(reachable_bytes, "their bytes"), REACH(garbage_objects, "objects that it would free"),
     REACH(garbage_bytes, "their bytes"),

@@ -15,6 +15,7 @@ typedef struct info_result {
   size_t n_types;
   bool is_outside;
   lh_outside_info outside;
+  lh_garbage_cause garbage;
 } info_result;
 
 LH_CELL(unaccounted_of, info_result, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
@@ -59,6 +60,11 @@ static const lh_table info_answer = LH_TABLE_OF(
     LH_BYTES("reachable_bytes", NULL, reach.reachable_bytes, "of these"),
     LH_COUNT("garbage_objects", NULL, reach.garbage_objects, "that nothing keeps alive"),
     LH_BYTES("garbage_bytes", NULL, reach.garbage_bytes, "of these"),
+    LH_WORD("why_garbage", NULL, garbage.reason, lh_garbage_reason_name,
+            "why there is much of it: the collector is stopped, or waits (pause), or leaves old "
+            "objects (generational), or is within a cycle; null where it works as usual",
+            LH_OPTIONAL),
+    LH_COLLECTOR_COLUMNS,
     LH_COUNT("finalized_objects", NULL, info.finalized_objects,
              "whose finalizers ran before it, as the state closed: they look youngest",
              LH_ONLY_WHERE(has_finalized)),
@@ -155,6 +161,7 @@ static int find_info(lh_snapshot *snapshot, const lh_request *request, void *out
   const lh_outside_info *outside = lh_snapshot_outside(snapshot);
   f->is_outside = outside != NULL;
   if (outside) f->outside = *outside;
+  lh_find_garbage_cause(snapshot, &f->garbage);
   for (lh_type t = LH_TYPE_STRING; t < LH_TYPE_COUNT; t++)
     if (f->reach.objects_of[t] > 0)
       f->types[f->n_types++] = (of_type){t, f->reach.objects_of[t], f->reach.bytes_of[t]};

@@ -34,6 +34,7 @@ typedef struct lh_causes {
   lh_suspect *big;            /* suspects that no leak is inside */
   size_t n_big;
   const lh_suspect *unsure; /* the biggest of them that may have grown; NULL: none */
+  lh_garbage_cause garbage;
   lh_history history;
   lh_diff *stayed;      /* sources of the rows, kept alive for them */
   lh_growings growings; /* the rows are the snapshot's */

@@ -568,6 +568,7 @@ static bool find_big(lh_causes *found, lh_snapshot *snapshot) {
 int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   lh_reach reach;
   lh_reach_totals(snapshot, &reach);
+  lh_find_garbage_cause(snapshot, &out->garbage);
   int code = lh_find_history(snapshot, &out->history, error);
   if (!code) code = lh_diff_history(snapshot, &out->history, &out->stayed, error);
   if (!code) code = lh_kept_growings(snapshot, &out->history, &out->growings, error);

@@ -129,14 +129,6 @@ static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_t
   return find_code(snapshot, path, is_entry ? n : n + 1, out, error);
 }
 
-/* "connect @app.lua:68"; of a prototype, without its "proto " prefix. */
-static const char *naming_text(lh_report *report, lh_id function) {
-  static const char proto[] = "proto ";
-  const char *name = lh_class_name_of(report->snapshot, function);
-  bool is_proto = lh_type_of(report->snapshot, function) == LH_TYPE_PROTO;
-  return is_proto && strlen(name) >= sizeof proto - 1 ? name + sizeof proto - 1 : name;
-}
-
 /* What holds the reference `n` of the path; of a long text without the steps in the middle:
 ** "_G.accounts ... 5 more steps ... .lines". A name is never cut. */
 static const char *holder_words(lh_report *report, const lh_path *path, size_t n) {
@@ -180,7 +172,7 @@ static void print_code(lh_printer *t, lh_report *report, const where_to_cut *whe
   lh_text_format(&text, "    Code that names %s",
                  lh_kept(report, lh_string_text(report->snapshot, where->name, 40)));
   for (size_t i = 0; i < told; i++)
-    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ", naming_text(report, where->functions[i]));
+    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ", lh_code_name_of(report->snapshot, where->functions[i]));
   if (told < where->n_functions)
     lh_text_format(&text, " and %s more", lh_count_text(where->n_functions - told).text);
   lh_say_text(t, LH_PLAIN, &text);
@@ -386,7 +378,7 @@ static void functions_of(lh_report *report, const void *row, lh_cell *cell) {
   const where_to_cut *cut = &((const told_path *)row)->cut;
   (void)cell;
   for (size_t i = 0; i < cut->n_functions && i < MOST_FUNCTIONS; i++)
-    (void)lh_kept(report, lh_copy_text(naming_text(report, cut->functions[i])));
+    (void)lh_kept(report, lh_copy_text(lh_code_name_of(report->snapshot, cut->functions[i])));
 }
 
 #define ROW told_path

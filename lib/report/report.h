@@ -268,6 +268,39 @@ bool lh_is_asked_for(const lh_snapshot *snapshot, const lh_request *request, lh_
 /* "retained", "shallow" or "count"; for garbage, which retains nothing, not "retained". */
 const char *lh_sort_name(const lh_request *request);
 
+/* ==== The collector ================================================================== */
+
+/* Columns of a ROW whose `info` comes first. */
+#define LH_COLLECTOR_COLUMNS                                                                     \
+  LH_COMPUTED("gc_kind", NULL, LH_COLUMN_TEXT, lh_gc_kind_of,                                    \
+              "how the collector works: incremental or generational", LH_HIDDEN),                \
+      LH_COMPUTED("gc_state", NULL, LH_COLUMN_TEXT, lh_gc_state_of,                              \
+                  "where it stands, as in heap.stats: pause, propagate ...", LH_HIDDEN),         \
+      LH_FLAG("gc_stopped", info.collector.is_stopped,                                           \
+              "the program stopped it; this and the rest: of files that tell", LH_OF_COLLECTOR), \
+      LH_COMPUTED("gc_debt_bytes", NULL, LH_COLUMN_BYTES, lh_gc_debt_of,                         \
+                  "allocated since its next step was due; negative: left until then",            \
+                  LH_OF_COLLECTOR),                                                              \
+      LH_BYTES("gc_kept_bytes", NULL, info.collector.kept_bytes,                                 \
+               "that it found alive in its last whole cycle; 0: not known", LH_OF_COLLECTOR),    \
+      LH_COUNT("gc_pause", NULL, info.collector.pause,                                           \
+               "its settings, in percent: a cycle begins when the heap is so much of that",      \
+               LH_OF_COLLECTOR),                                                                 \
+      LH_COUNT("gc_stepmul", NULL, info.collector.stepmul, "how fast a cycle is",                \
+               LH_OF_COLLECTOR),                                                                 \
+      LH_COUNT("gc_minormul", NULL, info.collector.minormul,                                     \
+               "generational: growth until young objects are collected", LH_OF_COLLECTOR),       \
+      LH_COUNT("gc_majormul", NULL, info.collector.majormul,                                     \
+               "generational: growth until all are; minormajor in Lua 5.5", LH_OF_COLLECTOR)
+#define LH_OF_COLLECTOR LH_WHERE(lh_collector_is_known), LH_HIDDEN
+bool lh_collector_is_known(const void *row);
+void lh_gc_kind_of(lh_report *report, const void *row, lh_cell *cell);
+void lh_gc_state_of(lh_report *report, const void *row, lh_cell *cell);
+void lh_gc_debt_of(lh_report *report, const void *row, lh_cell *cell);
+
+/* Lines about a reason for much garbage, if there is one. */
+void lh_print_garbage_cause(lh_printer *printer, lh_report *report, const lh_garbage_cause *cause);
+
 /* ==== Words ========================================================================== */
 
 /* Prints a line; printf's format. */

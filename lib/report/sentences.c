@@ -26,6 +26,13 @@ const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id) {
                                    : lh_class_at(snapshot, class_index)->name;
 }
 
+const char *lh_code_name_of(const lh_snapshot *snapshot, lh_id code) {
+  static const char proto[] = "proto ";
+  const char *name = lh_class_name_of(snapshot, code);
+  bool is_proto = lh_type_of(snapshot, code) == LH_TYPE_PROTO;
+  return is_proto && strlen(name) >= sizeof proto - 1 ? name + sizeof proto - 1 : name;
+}
+
 enum { SHOWN_BYTES = 32 }; /* of a string, inside a sentence */
 
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id) {

@@ -93,6 +93,11 @@ uint32_t lh_class_of(const lh_snapshot *snapshot, lh_id id); /* UINT32_MAX: luah
 int lh_find_code_references(lh_snapshot *snapshot, lh_id string, lh_id *protos, size_t most,
                             size_t *n, lh_error *error);
 
+/* The reachable prototypes that have the texts `name` and one of `words`, up to a NULL, as
+** constants, oldest first. Stores at most `most`, and returns their number. O(n). */
+size_t lh_find_calls_with(const lh_snapshot *snapshot, const char *name, const char *const *words,
+                          lh_id *protos, size_t most);
+
 /* Finds the code that uses a local variable: the prototype of the function that has the variable,
 ** and those of the functions inside it that use it. Stores at most `most`, and returns their
 ** number; 0 if the edge, an LH_EDGE_LOCAL, has no name. O(code of these functions). */

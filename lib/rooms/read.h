@@ -40,6 +40,19 @@ int lh_open_memory(lh_snapshot **out, const void *data, size_t size, const char 
 ** the first fault. Costs as much as lh_analyse, and no memory. */
 int lh_verify(const lh_snapshot *snapshot, uint64_t *edges, lh_error *error);
 
+/* What the collector may do next, and the program's settings, of files that tell. The percentages
+** are those of collectgarbage(). */
+typedef struct lh_collector {
+  bool is_known;
+  bool is_stopped;      /* by the program; in finalizers of 5.4.0 to 5.4.3 always true */
+  int64_t credit_bytes; /* allocated until its next step; 0 or less: one is due */
+  uint64_t kept_bytes;  /* what it found alive in its last whole cycle; 0: not known */
+  uint32_t pause;       /* incremental: the heap at the next cycle, in % of what it found alive */
+  uint32_t stepmul;     /* incremental: its speed */
+  uint32_t minormul, majormul; /* generational: growth until a collection of the young objects, of
+                                  all objects; majormul is minormajor in 5.5 */
+} lh_collector;
+
 typedef struct lh_info {
   uint32_t format_version; /* of the file: 1 to 7; the library writes 6 for Lua 5.4, 7 for 5.5 */
   uint64_t file_bytes;
@@ -60,9 +73,14 @@ typedef struct lh_info {
                                   string_table_bytes: buffers of C code; usually 0 */
   uint8_t gc_state;            /* 0 propagate to 8 pause, as in Lua's lgc.h */
   uint8_t gc_generational;
+  lh_collector collector;
   uint64_t finalized_objects; /* in a snapshot at exit (lh_watch): objects finalized before it.
                                  They look youngest; usually 0 */
 } lh_info;
+
+/* "propagate" to "pause"; "incremental" or "generational". */
+const char *lh_gc_state_name(unsigned gc_state);
+const char *lh_gc_kind_name(bool is_generational);
 
 const lh_info *lh_snapshot_info(const lh_snapshot *snapshot);
 

@@ -36,6 +36,9 @@ lh_number lh_address_text(const lh_snapshot *snapshot, lh_id id);
 /* The class of an object; the type if it has no class (luaheap's own objects). Borrowed. */
 const char *lh_class_name_of(const lh_snapshot *snapshot, lh_id id);
 
+/* "connect @app.lua:68", of a closure or a prototype. */
+const char *lh_code_name_of(const lh_snapshot *snapshot, lh_id code);
+
 /* The class of an object; of a string its beginning. Freed by lh_free. */
 char *lh_what_text(const lh_snapshot *snapshot, lh_id id);
 

@@ -34,6 +34,7 @@ typedef struct lh_layout {
   uint16_t hook_count;      /* lua_State: instructions left until its hook is called */
   uint32_t call_hooked;     /* bit of raw_call.status: a debug hook runs; see raw_call_bit */
   uint16_t user_values;     /* Udata: where its user values are; 5.5.1 aligns them: see state.c */
+  uint16_t gc_settings;     /* global_State: first of the bytes that raw_collector reads */
   bool size_flag_in_mark; /* a table's "limit is not the size" is bit 7 of `marked`, not `flags` */
   bool may_dangle;        /* an object may outlive its targets: generational mode, finalizers */
   bool shares;            /* skynet's Lua: states share objects (RAW_SHARED), and strings and */

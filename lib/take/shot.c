@@ -12,8 +12,8 @@
 
 enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
 
-/* At most 24 numbers are in a footer, each with at most the longest encoding. */
-_Static_assert(24 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_BYTES +
+/* At most 28 numbers are in a footer, each with at most the longest encoding. */
+_Static_assert(28 * LH_MAX_VARINT + sizeof(((lh_state *)0)->release) + PROGRAM_BYTES +
                        LH_MARK_NAME_BYTES + LH_WALK_ROOTS * ROOT_BYTES +
                        LH_MOST_KEYS * LH_MAX_VARINT <=
                    LH_OUT_FOOTER,
@@ -52,19 +52,39 @@ static uint8_t *put_roots(uint8_t *p, const lh_shot *shot) {
   return p;
 }
 
-/* The directory: at most one section, which begins at `start`. */
-static uint8_t *append_directory(uint8_t *p, const lh_shot *shot, uint64_t start) {
-  const lh_walk_more *more = shot->walk.more;
-  bool has_section = more && more->put_section;
-  p = lh_put_uvarint(p, has_section ? 1 : 0);
-  if (!has_section) return p;
-  p = lh_put_uvarint(p, more->section);
+static void put_collector(lh_shot *shot) {
+  lh_out *out = &shot->out;
+  lh_collector c = raw_collector(shot->walk.layout, shot->walk.global, shot->facts.release);
+  lh_out_u8(out, c.is_stopped ? LH_COLLECTOR_STOPPED : 0);
+  lh_out_uvarint(out, lh_zigzag(c.credit_bytes));
+  lh_out_uvarint(out, c.kept_bytes <= LH_MOST_BYTES ? c.kept_bytes : 0);
+  lh_out_uvarint(out, c.pause);
+  lh_out_uvarint(out, c.stepmul);
+  lh_out_uvarint(out, c.minormul);
+  lh_out_uvarint(out, c.majormul);
+}
+
+static uint8_t *append_section(uint8_t *p, unsigned number, uint64_t start, uint64_t end) {
+  p = lh_put_uvarint(p, number);
   p = lh_put_uvarint(p, start);
-  return lh_put_uvarint(p, lh_out_offset(&shot->out) - start);
+  return lh_put_uvarint(p, end - start);
+}
+
+static const lh_walk_more *more_with_section(const lh_shot *shot) {
+  const lh_walk_more *more = shot->walk.more;
+  return more && more->put_section ? more : NULL;
+}
+
+/* The directory. The records end at starts[0], the collector's section begins at starts[1]. */
+static uint8_t *append_directory(uint8_t *p, const lh_shot *shot, const uint64_t starts[2]) {
+  const lh_walk_more *more = more_with_section(shot);
+  p = lh_put_uvarint(p, more ? 2 : 1);
+  if (more) p = append_section(p, more->section, starts[0], starts[1]);
+  return append_section(p, LH_SECTION_COLLECTOR, starts[1], lh_out_offset(&shot->out));
 }
 
 /* Fills in the footer and ends the file. Async-signal-safe if `error` is NULL. */
-static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
+static int write_footer(lh_shot *shot, const uint64_t starts[2], lh_error *error) {
   const lh_walk *walk = &shot->walk;
   const lh_facts *facts = &shot->facts;
   uint8_t *p = shot->out.footer;
@@ -86,7 +106,7 @@ static int write_footer(lh_shot *shot, uint64_t records_end, lh_error *error) {
   p = put_roots(p, shot);
   p = lh_put_uvarint(p, walk->n_keys);
   for (unsigned i = 0; i < walk->n_keys; i++) p = lh_put_uvarint(p, (uintptr_t)walk->keys[i] >> 3);
-  p = append_directory(p, shot, records_end);
+  p = append_directory(p, shot, starts);
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
 
@@ -112,17 +132,19 @@ static uint32_t version_of(const lh_layout *layout) {
 
 int lh_shot_write(lh_shot *shot, lh_taken *taken, lh_error *error) {
   lh_walk *walk = &shot->walk;
-  const lh_walk_more *more = walk->more;
+  const lh_walk_more *more = more_with_section(shot);
   lh_out_begin(&shot->out, version_of(walk->layout));
   lh_walk_lists(walk);
   if (walk->ended) return lh_fail(error, LH_EBUSY, "what is on the collector's lists is no heap");
-  uint64_t records_end = lh_out_offset(&shot->out);
-  if (more && more->put_section) more->put_section(walk);
+  uint64_t starts[2] = {lh_out_offset(&shot->out)};
+  if (more) more->put_section(walk);
+  starts[1] = lh_out_offset(&shot->out);
+  put_collector(shot);
   taken->bytes = walk->object_bytes + shot->string_table_bytes;
   taken->external_bytes = walk->external_bytes;
   taken->objects = 0;
   for (unsigned i = 0; i < 4; i++) taken->objects += walk->n_objects[i];
-  return write_footer(shot, records_end, error);
+  return write_footer(shot, starts, error);
 }
 
 void lh_shot_free(lh_shot *shot) {

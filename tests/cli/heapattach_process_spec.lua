@@ -161,6 +161,25 @@ describe("heapattach", function()
     assert.is_true(look.objects > 300 and look.objects <= taken.objects)
   end)
 
+  it("knows what its collector was told", function()
+    server.stop()
+    server = start [[
+      collectgarbage("incremental", 300, 400)
+      collectgarbage("stop")
+      print("ready") io.stdout:flush() io.read()
+      collectgarbage("restart")
+      print("ready") io.stdout:flush() io.read()
+    ]]
+    local function told(file)
+      attach("-o", file, server.pid)
+      local info = cjson.decode(ask({"heaptop", "--json", file})).snapshot
+      return {info.gc_kind, info.gc_stopped, info.gc_pause, info.gc_stepmul}
+    end
+    assert.same({"incremental", true, 300, 400}, told("a"))
+    server.step()
+    assert.same({"incremental", false, 300, 400}, told("b"))
+  end)
+
   it("leaves no trace in it", function()
     attach("-o", "a", server.pid)
     attach("--stop", "--after", "a", "-o", "b", server.pid)

@@ -38,7 +38,7 @@ void draft_take_apart(draft *d, const lh_snapshot *s, unsigned seed) {
   keep_outside(d, s);
   d->version = roll(d, 2) == 0 ? 1 : LH_SECTIONS_VERSION + (unsigned)roll(d, 2);
   if (s->info.format_version >= LH_LENGTHS_VERSION) d->version = s->info.format_version;
-  d->more_number = roll(d, 2) ? LH_SECTION_OUTSIDE + 1 + (unsigned)roll(d, 8) : 0;
+  d->more_number = roll(d, 2) ? LH_SECTION_COLLECTOR + 1 + (unsigned)roll(d, 8) : 0;
   for (uint64_t id = 1; id <= s->n; id++) add_record(d, s, (lh_id)id);
   for (size_t i = 0; i < s->n_roots && d->n_roots < MAX_ROOTS; i++) {
     bool listed = s->roots[i].kind == LH_ROOT_FIXED || s->roots[i].kind == LH_ROOT_FINALIZER;

@@ -23,7 +23,7 @@ static lh_snapshot *open_forged(const forge *f) {
 
 /* ==== What it tells ================================================================= */
 
-enum { MORE = LH_SECTION_OUTSIDE + 1 };
+enum { MORE = LH_SECTION_COLLECTOR + 1 };
 
 /* The sample with all sections, and one that no reader knows. */
 static void all_sections(forge *f) {
@@ -165,7 +165,7 @@ typedef struct section_lie {
 static const section_lie section_lies[] = {
     {0, NUMBER, -1, ENTRY(0), "its sections do not ascend"},
     {0, NUMBER, 1, ENTRY(1), "its sections do not ascend"},
-    {2, NUMBER, -1, ENTRY(2), "its sections do not ascend"},
+    {2, NUMBER, -2, ENTRY(2), "its sections do not ascend"},
     {2, NUMBER, 61, ENTRY(2), "a section's number is too big"},
     {0, OFFSET, -100000, ENTRY(0) + OFFSET, "a section is in the header"},
     {0, OFFSET, 1000000, ENTRY(0) + OFFSET, "a section is not in front of it"},
@@ -426,6 +426,61 @@ static void none_begins_behind_the_last_record(void **state) {
   }
 }
 
+/* ==== The collector ================================================================= */
+
+#define SECTION(bytes) bytes, sizeof(bytes) - 1
+
+static void forge_collector(forge *f, const char *bytes, size_t n) {
+  sample_heap(f);
+  forge_version(f, 6);
+  forge_more(f, LH_SECTION_COLLECTOR, bytes, n);
+  forge_finish(f);
+}
+
+static void the_collector_is_read(void **state) {
+  forge f;
+  (void)state;
+  forge_collector(&f, SECTION("\1\x03\xB9\x60\xAC\x02\xC8\x01\x14\x64"));
+  lh_snapshot *s = open_forged(&f);
+  const lh_collector *c = &lh_snapshot_info(s)->collector;
+  assert_true(c->is_known);
+  assert_true(c->is_stopped);
+  assert_int_equal(c->credit_bytes, -2);
+  assert_int_equal(c->kept_bytes, 12345);
+  assert_int_equal(c->pause, 300);
+  assert_int_equal(c->stepmul, 200);
+  assert_int_equal(c->minormul, 20);
+  assert_int_equal(c->majormul, 100);
+  lh_close(s);
+  forge_free(&f);
+}
+
+static void lies_about_the_collector_are_found(void **state) {
+  static const struct {
+    const char *bytes;
+    size_t n;
+    uint64_t offset; /* in the section */
+    const char *what;
+  } lies[] = {{SECTION(""), 0, "it runs over the end"},
+              {SECTION("\2\0\0\0\0\0\0"), 0, "it has an unknown flag"},
+              {SECTION("\0\0\0\0\0\0"), 6, "it runs over the end"},
+              {SECTION("\0\0\0\0\0\0\0\0"), 7, "it does not end where it should"},
+              {SECTION("\0\0\0\0\0\x80\x80\x80\x80\x10\0"), 5, "a percentage is too big"},
+              {SECTION("\0\0\x80\x80\x80\x80\x80\x80\x80\x80\x04\0\0\0\0"), 2, LH_TOO_MUCH}};
+  (void)state;
+  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+    forge f;
+    char message[256];
+    forge_collector(&f, lies[i].bytes, lies[i].n);
+    uint64_t footer = lh_load64(f.data + f.size - LH_TRAILER_BYTES);
+    uint64_t at = footer - lies[i].n + lies[i].offset;
+    (void)snprintf(message, sizeof message, "'f' is damaged at byte %u: collector: %s",
+                   (unsigned)at, lies[i].what);
+    expect_failure(f.data, f.size, LH_EDAMAGED, at, message);
+    forge_free(&f);
+  }
+}
+
 /* ==================================================================================== */
 
 int main(void) {
@@ -441,6 +496,8 @@ int main(void) {
       cmocka_unit_test(senseless_first_records_are_found),
       cmocka_unit_test(wrong_first_records_are_met),
       cmocka_unit_test(none_begins_behind_the_last_record),
+      cmocka_unit_test(the_collector_is_read),
+      cmocka_unit_test(lies_about_the_collector_are_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

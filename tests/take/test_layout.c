@@ -131,6 +131,48 @@ static void tells_541_from_542(void **state) {
   }
 }
 
+/* Where each release has them, by its lstate.h. 5.4.3 says whether the collector runs where later
+** ones say whether it is stopped. */
+static void reads_the_settings_of_the_collector(void **state) {
+  enum { BY_USER = 1, BY_ITSELF = 2 };
+  static const struct {
+    size_t image, first; /* of the bytes of the settings */
+    const char *release;
+    uint8_t runs[2], stopped; /* values of the third byte */
+  } cases[] = {{0, 103, "5.4.0", {1, 1}, 0},
+               {1, 103, "5.4.1", {1, 1}, 0},
+               {2, 103, "5.4.2", {1, 1}, 0},
+               {3, 104, "5.4.3", {1, 1}, 0},
+               {3, 104, "5.4.4", {0, BY_ITSELF}, BY_USER},
+               {3, 104, "5.4.8", {0, BY_ITSELF}, BY_USER | BY_ITSELF},
+               {3, 104, "5.4", {0, BY_ITSELF}, BY_USER}};
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    image m;
+    lh_error error;
+    lh_layout layout;
+    image_begin(&m, &image_releases[cases[i].image], true);
+    assert_int_equal(lh_layout_probe(&m.host, &layout, &error), LH_OK);
+    char *settings = m.global + cases[i].first;
+    memcpy(settings, "\x15\x1A\0\0\x33\x1B\x0D", 7);
+    put64(m.global + 24, (uint64_t)-2000);
+    put64(m.global + 32, 54321);
+    for (int k = 0; k < 3; k++) {
+      settings[2] = (char)(k < 2 ? cases[i].runs[k] : cases[i].stopped);
+      lh_collector c = raw_collector(&layout, m.global, cases[i].release);
+      assert_true(c.is_known);
+      assert_int_equal(c.is_stopped, k == 2);
+      assert_int_equal(c.credit_bytes, 2000);
+      assert_int_equal(c.kept_bytes, 54321);
+      assert_int_equal(c.minormul, 0x15);
+      assert_int_equal(c.majormul, 4 * 0x1A);
+      assert_int_equal(c.pause, 4 * 0x33);
+      assert_int_equal(c.stepmul, 4 * 0x1B);
+    }
+    image_end(&m);
+  }
+}
+
 static void finds_the_release_in_the_ident(void **state) {
   (void)state;
   static const char *const cases[][2] = {{"$LuaVersion: Lua 5.4.4  Copyright", "5.4.4"},
@@ -153,6 +195,7 @@ int main(void) {
       cmocka_unit_test(picks_the_right_layout),
       cmocka_unit_test(refuses_every_wrong_field),
       cmocka_unit_test(tells_541_from_542),
+      cmocka_unit_test(reads_the_settings_of_the_collector),
       cmocka_unit_test(finds_the_release_in_the_ident),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,160 @@
+-- collector_spec.lua - what the collector may do next is in each snapshot, and heaptop begins with
+-- the reason where a heap is full of garbage.
+
+local cjson = require "cjson"
+local support = require "tests.common.support"
+
+local fill = [[
+  local heap = require "heap"
+  local function fill(n) for i = 1, n do local _ = {i, name = "x" .. i} end end
+]]
+
+-- The answer of `heaptop s` about the snapshot that the program takes, its text and its folder.
+local function heaptop(program, options)
+  local _, dir = support.lua(fill .. program, options)
+  local json = cjson.decode(support.answer({"heaptop", "--json", "s"}, dir))
+  return json.snapshot, support.answer({"heaptop", "-n", "1", "s"}, dir), dir
+end
+
+local free = "    collectgarbage() would free it; what is told below is what would stay\n\n"
+
+describe("the collector's settings", function()
+  it("are in a snapshot as the program set them", function()
+    local info, _, dir = heaptop [[
+      collectgarbage("incremental", 300, 400)
+      collectgarbage("generational", 40, 200)
+      collectgarbage("incremental")
+      collectgarbage()
+      local before = heap.stats {objects = false}
+      heap.snapshot "s"
+      io.open("debt", "w"):write(before.debt):close()
+    ]]
+    assert.equal("incremental", info.gc_kind)
+    assert.equal("pause", info.gc_state)
+    assert.is_false(info.gc_stopped)
+    assert.equal(300, info.gc_pause)
+    assert.equal(400, info.gc_stepmul)
+    assert.equal(40, info.gc_minormul)
+    assert.equal(200, info.gc_majormul)
+    assert.equal(cjson.null, info.why_garbage)
+    local kept, bytes = info.gc_kept_bytes, info.gc_bytes
+    assert.is_true(kept <= bytes and kept > bytes / 2, kept .. " of " .. bytes)
+    -- A mark is allocated in between, whose bytes the debt has not.
+    local debt = tonumber(support.read_file(dir .. "/debt"))
+    assert.is_true(math.abs(info.gc_debt_bytes - debt) < 4096, info.gc_debt_bytes .. " " .. debt)
+    for name, value in pairs(info) do
+      local query = ("select %s from info"):format(name)
+      local sql = name:find("^gc_") and support.answer({"heapsql", "--json", "s", query}, dir)
+      if sql then
+        local told = cjson.decode(sql).results[1].rows[1][name]
+        assert.equal(value, name == "gc_stopped" and told ~= 0 or name ~= "gc_stopped" and told, name)
+      end
+    end
+  end)
+
+  it("are unknown in a file of before", function()
+    local info = cjson.decode(support.answer({"heaptop", "--json",
+      support.root .. "/tests/read/fixtures/version6"})).snapshot
+    assert.equal(cjson.null, info.gc_pause)
+    assert.equal(cjson.null, info.why_garbage)
+    assert.equal("string", type(info.gc_kind))
+  end)
+end)
+
+describe("heaptop of a heap full of garbage begins with", function()
+  it("the collector that is stopped, and the code that may have stopped it", function()
+    local info, text = heaptop([[
+      local function halt() collectgarbage("stop") end
+      local function other() return "stop", collectgarbage end
+      halt()
+      fill(20000)
+      heap.snapshot "s"
+      return halt, other
+    ]], {name = "app.lua"})
+    assert.equal("stopped", info.why_garbage)
+    assert.is_true(info.gc_stopped)
+    local share, size = text:match("^([%d.]+)%% of the heap is garbage, ([%d.]+ MB): the program " ..
+                                   "has stopped the collector, so nothing is freed\n")
+    assert(share, text)
+    local garbage = info.garbage_bytes / (info.garbage_bytes + info.reachable_bytes)
+    assert.equal(("%.1f"):format(100 * garbage), share)
+    assert.equal(("%.1f MB"):format(info.garbage_bytes / 2 ^ 20), size)
+    local code = text:match("\n    The code that set it so is probably ([^\n]*)\n")
+    assert.equal("halt @app.lua:3 or other @app.lua:4", code)
+    assert.truthy(text:find(free, 1, true), text)
+  end)
+
+  it("the pause, and the size at which the next cycle begins", function()
+    local info, text, dir = heaptop [[
+      collectgarbage("incremental", 1000)
+      collectgarbage()
+      kept = {}
+      for i = 1, 5000 do kept[i] = {i} end
+      collectgarbage()
+      fill(20000)
+      heap.snapshot "s"
+    ]]
+    assert.equal("pause", info.why_garbage)
+    local next_size = text:match("garbage, [%d.]+ MB: with a pause of 1000%% the collector waits " ..
+                                 "for its next cycle, at ([%d.]+ MB)\n")
+    assert(next_size, text)
+    assert.equal(("%.1f MB"):format((info.gc_bytes - info.gc_debt_bytes) / 2 ^ 20), next_size)
+    assert.truthy(text:find("\n" .. free, 1, true), text)
+    assert.is_nil(support.answer({"heaptop", "--growing", "s"}, dir):find("is garbage", 1, true))
+  end)
+
+  it("generational mode, for what had grown old", function()
+    local info, text = heaptop [[
+      collectgarbage "incremental"
+      kept = {}
+      for i = 1, 30000 do kept[i] = {i, name = "x" .. i} end
+      collectgarbage("generational", 20, 1000)
+      kept = nil
+      heap.snapshot "s"
+    ]]
+    assert.equal("generational", info.why_garbage)
+    assert.truthy(text:match("MB: in generational mode old objects wait for a collection of all " ..
+                             "objects"), text)
+    if support.lua_minor ~= 5 then assert.truthy(text:match("of all objects, at [%d.]+ MB\n"), text) end
+  end)
+
+  it("the cycle that is under way", function()
+    local info, text = heaptop [[
+      collectgarbage("incremental", 100, 40)
+      kept, stays = {}, {}
+      for i = 1, 100000 do kept[i] = {i, name = "x" .. i} end
+      for i = 1, 25000 do stays[i] = {i, name = "y" .. i} end
+      collectgarbage()
+      kept = nil
+      local steps = 0
+      repeat
+        collectgarbage "step"
+        steps = steps + 1
+      until heap.stats({objects = false}).state == "propagate" or steps == 100
+      heap.snapshot "s"
+    ]]
+    assert.equal("cycle", info.why_garbage)
+    assert.truthy(text:match("MB: a cycle of the collector is under way, with a step multiplier " ..
+                             "of 40%%\n"), text)
+  end)
+
+  it("what leaks, where the collector works as usual", function()
+    local info, text = heaptop [[
+      collectgarbage("incremental", 200, 100)
+      fill(200000)
+      heap.snapshot "s"
+    ]]
+    assert.equal(cjson.null, info.why_garbage)
+    assert.is_nil(text:find("is garbage, ", 1, true))
+  end)
+
+  it("what leaks, where a stopped collector left little", function()
+    local info, text = heaptop [[
+      collectgarbage("stop")
+      heap.snapshot "s"
+    ]]
+    assert.is_true(info.gc_stopped)
+    assert.equal(cjson.null, info.why_garbage)
+    assert.is_nil(text:find("is garbage, ", 1, true))
+  end)
+end)
