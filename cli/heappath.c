@@ -54,8 +54,6 @@ static const cli_tool tool = {
     "Example: heappath c Listener | dot -Tsvg > why.svg\n"
     "Exit status: 0 done, 1 not there or nothing keeps it alive, 2 wrong usage or failure.\n"};
 
-/* ==== Options ======================================================================== */
-
 /* OBJECT is one argument, or two if the user pasted an address without quotes: table: 0x55d0... */
 static char *join_expression(const cli *c, int n, char **words) {
   size_t length = n > 0 ? strlen(words[0]) : 0;
@@ -110,8 +108,6 @@ static void parse_heappath(cli *c, request *r, int argc, char **argv) {
   c->json = r->format == FORMAT_JSON;
 }
 
-/* ==== The object ===================================================================== */
-
 char *describe(const lh_snapshot *snapshot, lh_id id) {
   char *what = cli_must(lh_what_text(snapshot, id));
   char *text = cli_format("%s %s", what, lh_address_text(snapshot, id).text);
@@ -161,8 +157,6 @@ void print_asked(cli *c, lh_json *w, const request *r, const subject *s) {
   (void)cli_answer(c, w, "ignored", s->snapshot, r->file, &asked);
   if (s->id != LH_NO_OBJECT) (void)cli_answer(c, w, "stack", s->snapshot, r->file, &asked);
 }
-
-/* ==== The questions ================================================================== */
 
 /* Text goes to stdout; with DOT, which has no graph for garbage, the message goes to stderr. */
 static void answer_garbage(cli *c, const request *r, const subject *s) {

@@ -3,8 +3,6 @@
 */
 #include "heapprof/heapprof.h"
 
-/* ==== Options ======================================================================== */
-
 /* Reads "10s", "500ms", "2m", "1h", "25%", "100MB". */
 static lh_moment moment_argument(const cli *c, const cli_option *option) {
   static const lh_amount_unit units[] = {

@@ -42,8 +42,6 @@ static const cli_tool tool = {
     "Example: heapsql c 'select class, count(*) from objects group by 1 order by 2 desc'\n"
     "Exit status: 0 done, 2 wrong usage or failure.\n"};
 
-/* ==== Options ======================================================================== */
-
 /* True: the word is SQL, not a snapshot's name. Names rarely contain blanks; queries always do. */
 static bool is_query(const char *word) {
   struct stat status;
@@ -81,8 +79,6 @@ static char *read_stdin(cli *c) {
   return text;
 }
 
-/* ==== The connection ================================================================= */
-
 static void open_all(cli *c, sqlite3 *db, request *r) {
   r->schemas = cli_must(calloc(r->n_files, sizeof *r->schemas));
   r->snapshots = cli_must(calloc(r->n_files, sizeof *r->snapshots));
@@ -97,8 +93,6 @@ static void close_all(sqlite3 *db, request *r) {
   for (size_t i = 0; i < r->n_files; i++) lh_close(r->snapshots[i]);
   free(r->snapshots);
 }
-
-/* ==== Queries ======================================================================== */
 
 static void run_queries(cli *c, request *r, sqlite3 *db) {
   lh_json document = {0};

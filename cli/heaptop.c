@@ -15,8 +15,6 @@ typedef struct request {
   const lh_question *question; /* NULL: the tables */
 } request;
 
-/* ==== Options ======================================================================== */
-
 static void take_types(cli *c, request *r, const cli_option *option) {
   const char *wrong = lh_read_types(optarg, &r->asked.type_mask);
   (void)option;
@@ -80,8 +78,6 @@ static void parse_heaptop(cli *c, request *r, int argc, char **argv) {
   r->file = argv[optind];
 }
 
-/* ==== Questions of the library ======================================================= */
-
 static void find_object(cli *c, lh_snapshot *snapshot, const request *r, lh_request *asked) {
   lh_found found;
   lh_error error;
@@ -101,8 +97,6 @@ static void answer_heaptop(cli *c, lh_json *w, lh_snapshot *snapshot, const requ
   if (c->json && !asked.has_limit && strcmp(name, "objects") != 0) asked.limit = 0;
   (void)cli_answer(c, w, name, snapshot, r->file, &asked);
 }
-
-/* ==== What is shown ================================================================== */
 
 static void answer_tables(cli *c, lh_json *w, lh_snapshot *snapshot, const request *r) {
   static const struct by {

@@ -43,8 +43,6 @@ typedef struct opening {
   view view;
 } opening;
 
-/* ==== Options ======================================================================== */
-
 /* A file's first bytes say whether it is a profile or a snapshot. */
 static void take_file(opening *o, const char *file) {
   view *v = &o->view;
@@ -67,8 +65,6 @@ static void parse_heapview(opening *o, request *r, int argc, char **argv) {
   o->view.files = o->files = cli_must(calloc((size_t)(argc - optind), sizeof *o->files));
   for (int i = optind; i < argc; i++) take_file(o, argv[i]);
 }
-
-/* ==== Opening ======================================================================== */
 
 /* As cli_check, and the page shows the message too. */
 static void check_opening(opening *o, int code, const char *file, const lh_error *error) {

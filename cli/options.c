@@ -63,8 +63,6 @@ static _Noreturn void print_help(cli *c) {
   exit(cli_finish(c, CLI_DONE));
 }
 
-/* ==== Values ========================================================================= */
-
 /* "-n (--top)": the user typed one of them. Valid until the next call. */
 static const char *option_name(const cli_option *option) {
   static char name[64];

@@ -3,8 +3,6 @@
 */
 #include "cli.h"
 
-/* ==== What to type next ============================================================== */
-
 /* Keeps a file name that begins with - from being taken for an option. */
 static const char *dashes_for(const char *file) {
   return *file == '-' ? "-- " : "";
@@ -32,8 +30,6 @@ char *cli_next_command(lh_next next, const char *of, const char *subject, const 
   free(until);
   return made;
 }
-
-/* ==== Trees ========================================================================== */
 
 /* Rows come in preorder. A row ends its level if no row of that depth follows before a less deep
 ** one; otherwise a line runs down to that row. Lines are drawn for LH_MOST_INDENTED levels only,
@@ -83,8 +79,6 @@ static void end_tree(tree_lines *tree) {
   free(tree->more);
   free(tree->follows);
 }
-
-/* ==== Text =========================================================================== */
 
 typedef struct terminal {
   lh_printer printer; /* first: print_line and others cast it to terminal */

@@ -151,8 +151,6 @@ lh_number lh_plain_number(double n) {
   return number;
 }
 
-/* ==== As people write them =========================================================== */
-
 bool lh_read_number(const char *text, uint64_t *n) {
   char *end;
   errno = 0;

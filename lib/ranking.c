@@ -75,8 +75,6 @@ void lh_ranking_free(lh_ranking *r) {
   *r = (lh_ranking){0};
 }
 
-/* ==== Sorting words ================================================================== */
-
 /* One round of a stable radix sort. False: all digits are equal, `to` is unused. */
 static bool sort_round(const uint64_t *from, uint64_t *to, size_t n, unsigned shift) {
   size_t counts[256] = {0}, before = 0;

@@ -6,8 +6,6 @@
 */
 #include "sites.h"
 
-/* ==== Writing ======================================================================= */
-
 uint8_t *lh_put_name_head(uint8_t *p, uint32_t name_bytes) {
   *p++ = LH_DEFINE_NAME;
   return lh_put_uvarint(p, name_bytes);
@@ -30,8 +28,6 @@ uint8_t *lh_put_stack(uint8_t *p, lh_stack_id parent, lh_site_id site) {
   *p++ = LH_DEFINE_STACK;
   return lh_put_uvarint(lh_put_uvarint(p, parent), site);
 }
-
-/* ==== The tables ==================================================================== */
 
 enum { PIECE_BYTES = 1 << 16 };
 _Static_assert((int)PIECE_BYTES > (int)LH_MOST_SITE_NAME_BYTES, "a name fits in a piece");
@@ -80,8 +76,6 @@ const lh_site *lh_site_of(const lh_sites *s, lh_site_id id) {
 const lh_stack *lh_stack_of(const lh_sites *s, lh_stack_id id) {
   return &s->stacks[id - 1];
 }
-
-/* ==== Reading ======================================================================= */
 
 /* The first piece is small, so a small file does not take 64 KB. */
 static char *room_for_name(lh_sites *s, size_t n) {

@@ -85,8 +85,6 @@ static void end_line(line *l) {
   l->parts[l->n++] = (struct iovec){(char *)(uintptr_t)end, 1};
 }
 
-/* ==== Safe writes ===================================================================== */
-
 static bool write_line(int fd, line *l) {
   return lh_write_no_signal(fd, l->parts, l->n) >= 0;
 }

@@ -33,8 +33,6 @@ static void put_words(const cli_option *option) {
   for (; *words != '\0'; words++) putchar(*words == '|' ? ' ' : *words);
 }
 
-/* ==== bash =========================================================================== */
-
 static void put_bash_case(const cli_option *option) {
   if (option->argument == NULL || is_file(option)) return;
   printf("    ");
@@ -105,8 +103,6 @@ static void put_bash(const cli *c) {
       "complete -o filenames -F _%s %s\n",
       name, name);
 }
-
-/* ==== zsh ============================================================================ */
 
 static void put_zsh_help(const char *help) {
   putchar('[');

@@ -5,8 +5,6 @@
 
 enum { USUAL_ROWS = 20, USUAL_BOXES = 30 };
 
-/* ==== The objects ==================================================================== */
-
 static _Noreturn void say_no(cli *c, const request *r, const char *message) {
   cli_say(c, "%s: %s", r->file, message);
   exit(cli_finish(c, CLI_NO));

@@ -9,8 +9,6 @@
 */
 #include "boxes.h"
 
-/* ==== Names ======================================================================== */
-
 char *line_text(const lh_line *line) {
   if (line->source == NULL) return cli_must(lh_escaped("INTERNAL", 8));
   lh_site at = {.source = line->source, .line = line->line, .maker = LH_MADE_OTHERWISE};
@@ -49,8 +47,6 @@ typedef struct drawing {
   uint64_t most_bytes, most_ns, most_arrow;
 } drawing;
 
-/* ==== What is drawn ================================================================= */
-
 static size_t choose_functions(drawing *d, size_t limit) {
   const lh_usage_calls *g = d->graph;
   size_t n_arrows = 0;
@@ -66,8 +62,6 @@ static size_t choose_functions(drawing *d, size_t limit) {
   }
   return n_arrows;
 }
-
-/* ==== DOT =========================================================================== */
 
 static void print_quoted(FILE *out, const char *text) {
   for (; *text != '\0'; text++) {

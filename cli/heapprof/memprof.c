@@ -71,8 +71,6 @@ void print_memprof(cli *c, const request *r, lh_profile *profile) {
   lh_line_tally_free(&tally);
 }
 
-/* ==== luamemprofiler =============================================================== */
-
 /* The final report of luamemprofiler in its layout: numbers of allocations, objects by type, peak.
 ** Its last sentence, about its window, is left out. */
 

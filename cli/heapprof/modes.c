@@ -134,8 +134,6 @@ static void print_blueprint(cli *c, const request *r, const lh_usage *usage) {
   lh_usage_calls_free(&graph);
 }
 
-/* ==== Stacks ========================================================================= */
-
 /* One stack a line, as flamegraph.pl reads them, from the first caller to the allocating frame,
 ** then bytes:
 **

@@ -21,8 +21,6 @@
 
 SQLITE_EXTENSION_INIT1
 
-/* ==== The connection ================================================================== */
-
 static int run_sql(sqlite3 *db, char *sql, lh_error *error) {
   char *message = NULL;
   int result = sql != NULL ? sqlite3_exec(db, sql, NULL, NULL, &message) : SQLITE_NOMEM;
@@ -138,8 +136,6 @@ static void heap_for_terminal(sqlite3_context *context, int argc, sqlite3_value 
   (void)argc, (void)argv;
   hs_shelf_for_terminal(sqlite3_user_data(context));
 }
-
-/* ==== Questions about one object ===================================================== */
 
 static bool object_argument(sqlite3_context *context, sqlite3_value *value, hs_file **file,
                             lh_id *id) {

@@ -134,8 +134,6 @@ int hs_need(hs_file *file, lh_needs needs, lh_error *error) {
   return code;
 }
 
-/* ==== Indices ======================================================================== */
-
 /* Objects by class and by dominator, with a counting sort: 4 bytes an object, some hundredths of a
 ** second for a million. */
 

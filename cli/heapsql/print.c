@@ -5,8 +5,6 @@
 */
 #include "heapsql.h"
 
-/* ==== Tables ======================================================================== */
-
 static bool is_number(sqlite3_stmt *row, int column) {
   int type = sqlite3_column_type(row, column);
   return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
@@ -60,8 +58,6 @@ static int print_table(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, 
   return code;
 }
 
-/* ==== CSV =========================================================================== */
-
 /* RFC 4180, except that lines end with \n. */
 static void print_field(const cli *c, const char *bytes, size_t n, bool follows) {
   char *harmless = c->stdout_terminal ? cli_must(lh_escaped(bytes, n)) : NULL;
@@ -104,8 +100,6 @@ static int print_csv(cli *c, heapsql_limits *limits, sqlite3_stmt *statement, in
   }
   return code;
 }
-
-/* ==== JSON ========================================================================== */
 
 /* Unique names of the columns: the second `class` is class_2. */
 static char **key_names(sqlite3_stmt *statement, int n) {

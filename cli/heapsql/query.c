@@ -77,8 +77,6 @@ _Noreturn void heapsql_refuse(cli *c, sqlite3 *db, int code, const char *schema,
   cli_die(c, NULL, "%s", message);
 }
 
-/* ==== Limits ========================================================================= */
-
 enum { USUAL_SECONDS = 600, USUAL_ROWS = 100000000, STEPS_BETWEEN_LOOKS = 10000 };
 
 heapsql_limits heapsql_usual_limits(void) {
@@ -148,8 +146,6 @@ void heapsql_check_limits(cli *c, const heapsql_limits *limits, int code) {
     cli_die(c, NULL, "the query takes more memory than %s: heapsql --max-memory SIZE allows more",
             limits->bytes > 0 ? lh_size_text(limits->bytes, c->exact_bytes).text : "there is");
 }
-
-/* ==== Values ========================================================================= */
 
 const char *heapsql_bytes(sqlite3_stmt *row, int column, size_t *n) {
   const void *bytes = sqlite3_column_type(row, column) == SQLITE_BLOB

@@ -52,8 +52,6 @@ static void run_sql(save *s, const char *sql) {
   must(s, sqlite3_exec(s->to, sql, NULL, NULL, NULL));
 }
 
-/* ==== The file ======================================================================= */
-
 /* Only a database may be replaced. lh_create_file refuses files that are not regular. */
 static void check_old(save *s) {
   static const char magic[] = "SQLite format 3";
@@ -93,8 +91,6 @@ static void finish_saving(save *s) {
   check_saving(s, lh_complete_file(s->file, &error), &error);
   lh_discard_file(s->file);
 }
-
-/* ==== The tables ===================================================================== */
 
 static sqlite3_stmt *prepare_saving(save *s, sqlite3 *db, const char *sql) {
   sqlite3_stmt *statement;

@@ -119,8 +119,6 @@ int view_overview(view_asked *asked, lh_json *w) {
   return LH_OK;
 }
 
-/* ==== Questions answered ahead ==================================================== */
-
 /* A picture first needs a pass over the heap, which leaves an index. So the idle server answers
 ** these ahead, after the first page's. A client waits for one at most: 0.6 s for ten million
 ** objects, more for leaks and places. */

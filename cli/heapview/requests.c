@@ -20,8 +20,6 @@ static bool refuse_request(view_taken *out, unsigned status, const char *sentenc
   return false;
 }
 
-/* ==== Headers ======================================================================== */
-
 /* Returns how often a header occurs; *value is the last one, or NULL. */
 static size_t find_header(const view_request *request, const char *name, const char **value) {
   size_t n = 0;
@@ -124,8 +122,6 @@ static bool check_headers(const view_gate *gate, const view_request *request, bo
          (is_page || check_token(gate, request, out)) &&
          (!has_body(request) || refuse_request(out, 413, "a question has no body"));
 }
-
-/* ==== Questions ====================================================================== */
 
 const char *view_parameter_of(const view_question *question, const char *key) {
   for (size_t i = 0; i < question->n; i++)

@@ -83,8 +83,6 @@ void lh_drop_lists(lh_snapshot *snapshot) {
   if (snapshot->classes) lh_drop_folds(snapshot->classes);
 }
 
-/* ==== Many as a few classes ========================================================== */
-
 bool lh_gathering_make(lh_gathering *g, const lh_tree *tree, const lh_id *top) {
   uint32_t n_classes = lh_class_count(tree->snapshot);
   *g = (lh_gathering){.tree = tree, .top = top};

@@ -138,8 +138,6 @@ void lh_free_step_tree(lh_step_tree *t) {
   LH_FREE_ALL(t->list, t->of, t->is_member, t->is_freed);
 }
 
-/* ==== Bytes ========================================================================== */
-
 /* Divides the bytes that all members retain together among the steps; no byte counts twice. An
 ** object belongs to the lowest step that has the last member of each path to the object below
 ** itself.

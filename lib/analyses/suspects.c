@@ -33,8 +33,6 @@ static uint64_t retained(const search *s, lh_id id) {
   return lh_retained_bytes(s->snapshot, id);
 }
 
-/* ==== Accumulated objects ============================================================ */
-
 static void keep_classes(lh_suspect *suspect, const lh_gathering *g) {
   suspect->n_classes = g->n_rows;
   suspect->objects = 0;

@@ -32,8 +32,6 @@ typedef struct descent {
   size_t n_rows, row_capacity;
 } descent;
 
-/* ==== One level ====================================================================== */
-
 static int compare_pending(const void *left, const void *right) {
   const lh_branch *a = &((const pending *)left)->row, *b = &((const pending *)right)->row;
   return LH_MORE(a->retained_bytes, b->retained_bytes) ?: LH_LESS(a->id, b->id);

@@ -16,8 +16,6 @@
 #include "compare.h"
 #include "graph/graph.h"
 
-/* ==== Sightings ====================================================================== */
-
 static bool is_same(const lh_ladder *ladder, const lh_snapshot *snapshot, lh_id id,
                     uint32_t class_row, const lh_container *container, const uint32_t *mark_of) {
   uint32_t then = ladder->sightings[container->last].snapshot;
@@ -57,8 +55,6 @@ uint32_t lh_sight_container(lh_ladder *ladder, const lh_snapshot *snapshot, lh_i
   ladder->sightings[ladder->n_sightings] = sighting;
   return (uint32_t)ladder->n_sightings++;
 }
-
-/* ==== Names ========================================================================== */
 
 static uint32_t best_place(const lh_ladder *ladder, uint32_t container) {
   return ladder->sightings[ladder->containers[container].best].place;

@@ -68,8 +68,6 @@ static bool is_first_field(lh_map *seen, lh_id string, bool *ok) {
   return seen->n > n;
 }
 
-/* ==== From a to b =================================================================== */
-
 /* The fields with new strings of one holder in b. */
 typedef struct fields {
   const lh_snapshot *a, *b;
@@ -160,8 +158,6 @@ bool lh_find_rising_strings(const lh_snapshot *a, lh_id then, const lh_snapshot 
   lh_map_free(&f.seen);
   return ok;
 }
-
-/* ==== From b to c =================================================================== */
 
 /* The rising strings of one holder: from *at on. */
 static bool add_holder(const lh_counted *counted, size_t first, size_t end, const lh_snapshot *c,

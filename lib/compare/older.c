@@ -27,8 +27,6 @@ void lh_forget_counted(lh_snapshot *snapshot) {
   snapshot->counted = NULL;
 }
 
-/* ==== Places, finalizers, weak tables ================================================ */
-
 int lh_count_finalized(lh_snapshot *snapshot, lh_error *error) {
   if (snapshot->counted) return LH_OK;
   lh_counted *counted = lh_alloc_zeroed(1, sizeof *counted);
@@ -72,8 +70,6 @@ int lh_count_older(lh_snapshot *snapshot, lh_error *error) {
   if (code) lh_forget_counted(snapshot);
   return code;
 }
-
-/* ==== Containers ===================================================================== */
 
 static uint64_t lasting_entries(const lh_snapshot *s, lh_id table, uint64_t all) {
   const lh_counted *counted = s->counted;
@@ -138,8 +134,6 @@ int lh_find_rising(lh_snapshot *a, lh_snapshot *b, lh_error *error) {
   counted->has_rising = ok;
   return ok ? LH_OK : lh_fail_memory(error, "listing what grew");
 }
-
-/* ==== Before the next snapshot is opened ============================================= */
 
 /* Snapshots from outside are matched object by object. */
 int lh_prepare_older(lh_snapshot *snapshot, lh_snapshot *before, lh_error *error) {

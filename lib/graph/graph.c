@@ -11,8 +11,6 @@
 #include "graph.h"
 #include "read/decode.h"
 
-/* ==== Ignored edges ================================================================= */
-
 typedef struct leaver {
   lh_snapshot *s;
   const lh_ignored *set;
@@ -61,8 +59,6 @@ static void straighten(lh_snapshot *s) {
   s->bent = NULL;
   s->n_bent = 0;
 }
-
-/* ==== ephemerons ==================================================================== */
 
 static int by_table(const void *a, const void *b) {
   const lh_ephemeron *x = a, *y = b;
@@ -138,8 +134,6 @@ void lh_drop_graph(lh_snapshot *snapshot) {
   for (size_t i = 0; i < snapshot->n_ephemerons; i++)
     set_alive(snapshot, &snapshot->ephemerons[i], false);
 }
-
-/* ==== What is reachable ============================================================== */
 
 typedef struct traversal {
   const lh_graph *graph;

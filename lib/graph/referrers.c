@@ -28,8 +28,6 @@ void lh_referrer_index_free(lh_referrer_index *index) {
   LH_FREE_ALL(index->first, index->edge, index->hint, index->others, index->sorted, index);
 }
 
-/* ==== Making the index =============================================================== */
-
 /* first[id + 2] counts the edges of id; then first[id + 1] is the next free place of id, and at the
 ** end the start of id + 1. */
 static bool index_edges(lh_referrer_index *index, const lh_snapshot *s) {
@@ -84,8 +82,6 @@ static int make_index(lh_snapshot *snapshot, lh_error *error) {
   return LH_OK;
 }
 
-/* ==== In order of distance =========================================================== */
-
 lh_id lh_source_of_edge(const lh_snapshot *snapshot, uint32_t e) {
   lh_id first = snapshot->referrers->hint[e / HINT], id;
   lh_id end = snapshot->n + 1; /* the next hint is a closer bound */
@@ -120,8 +116,6 @@ static bool sort_edges(lh_snapshot *snapshot, lh_id id) {
   index->asked = id;
   return true;
 }
-
-/* ==== Asking ========================================================================= */
 
 int lh_some_referrers(lh_snapshot *snapshot, lh_id id, size_t from, size_t limit, lh_edge **edges,
                       size_t *n_edges, uint64_t *total, lh_error *error) {

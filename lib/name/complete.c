@@ -25,8 +25,6 @@ static unsigned rank_of(lh_range asked, const char *name, size_t n) {
   return lh_text_contains(name, n, asked.at, n_asked) ? HAS : NOT_AT_ALL;
 }
 
-/* ==== The best few =================================================================== */
-
 static bool is_before(unsigned rank, uint64_t bytes, unsigned other_rank, uint64_t other_bytes) {
   return rank != other_rank ? rank < other_rank : bytes > other_bytes;
 }
@@ -66,8 +64,6 @@ static void put_object(completing *c, unsigned rank, char *text, lh_id id) {
                          .objects = 1,
                          .retained_bytes = lh_retained_bytes(c->snapshot, id)});
 }
-
-/* ==== Steps of a path ================================================================ */
 
 /* The start of the last, unfinished step. NULL: the text is one word. */
 static const char *last_step(lh_range r) {
@@ -157,8 +153,6 @@ static void put_steps(completing *c, lh_range asked) {
   if (lh_type_of(c->snapshot, id) == LH_TYPE_TABLE)
     put_keys(c, base, begun_key(step, asked.end), id);
 }
-
-/* ==== Words and addresses ============================================================ */
 
 static void put_classes(completing *c, lh_range asked) {
   for (uint32_t i = 0; i < lh_class_count(c->snapshot) && !c->failed; i++) {

@@ -3,8 +3,6 @@
 */
 #include "map.h"
 
-/* ==== Numbers under keys ============================================================ */
-
 enum { FIRST_SLOTS = 16, FIRST_RANDOM_SLOTS = 128 };
 
 /* Without the seed, from which the factor is made, nobody finds two keys that collide. */
@@ -132,8 +130,6 @@ void lh_map_free(lh_map *map) {
 void lh_free_maps(lh_map *const *maps, size_t n) {
   for (size_t i = 0; i < n; i++) lh_map_free(maps[i]);
 }
-
-/* ==== Numbers of strings ============================================================ */
 
 enum { KEY_WORDS = 2 };
 

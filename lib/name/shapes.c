@@ -155,8 +155,6 @@ uint32_t lh_shape_of(lh_namer *namer, lh_id table) {
   return seen->class_index = find_shape(namer, &k); /* sorts the keys */
 }
 
-/* ==== Maps with one entry ============================================================ */
-
 enum { MANY = 8 };
 
 typedef struct one_key {

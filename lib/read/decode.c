@@ -8,8 +8,6 @@
 
 #include "scan.h"
 
-/* ==== labelled edges ================================================================ */
-
 _Static_assert(sizeof(scan) <= sizeof((lh_edges *)0)->state, "a scan fits into the iterator");
 
 void lh_edges_begin(const lh_snapshot *s, lh_id id, lh_edges *it) {

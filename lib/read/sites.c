@@ -82,8 +82,6 @@ lh_stack_counts lh_stack_counts_of(const lh_snapshot *s, lh_stack_id stack) {
   return is_known ? s->stack_counts[stack] : (lh_stack_counts){0};
 }
 
-/* ==== Samples ======================================================================= */
-
 /* 1 - e^-x by its series. x is halved until the series is short. Not every program has libm. */
 static double share_sampled(double x) {
   enum { TERMS = 12 };

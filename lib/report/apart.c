@@ -15,8 +15,6 @@ typedef struct apart_result {
   size_t n_nothing;
 } apart_result;
 
-/* ==== Strings ======================================================================== */
-
 static void long_beginning_of(lh_report *report, lh_id id, lh_cell *cell) {
   cell->as.text = lh_kept(report, lh_string_text(report->snapshot, id, 256));
 }
@@ -75,8 +73,6 @@ static int find_strings(lh_snapshot *snapshot, const lh_request *r, void *out, l
 }
 
 LH_QUESTION(strings, .command = "heapdiff", .main = "strings");
-
-/* ==== Paths ========================================================================== */
 
 #define ROW lh_growth_row
 static const lh_table path_table = LH_TABLE_OF(

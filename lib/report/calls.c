@@ -4,8 +4,6 @@
 */
 #include "report/report.h"
 
-/* ==== Functions ====================================================================== */
-
 /* Branches with at least 1/100 of all bytes are shown. */
 enum { LEAST_PART = 100 };
 
@@ -127,8 +125,6 @@ static int find_calls(lh_snapshot *snapshot, const lh_request *request, void *ou
 
 LH_QUESTION(calls, .command = "heapprof", .of = LH_OF_PROFILE, LH_WHOLE(calls_result, calls.bytes),
             .free = free_calls);
-
-/* ==== Stacks ========================================================================= */
 
 /* More would be narrower than a pixel. */
 enum { USUAL_STACKS = 1000 };

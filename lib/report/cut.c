@@ -6,8 +6,6 @@
 */
 #include "report/report.h"
 
-/* ==== Ignored ======================================================================== */
-
 /* A table entry's key and value are one reference. */
 static uint64_t count_references(const lh_without *what) {
   uint64_t n = 0;

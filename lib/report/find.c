@@ -31,8 +31,6 @@ const lh_question lh_located_question = {.name = "find",
                                          .find = find_expression,
                                          .print = print_found};
 
-/* ==== Beginnings of names ============================================================ */
-
 LH_CELL(kind_of, lh_completion, cell->as.text = it->id == LH_NO_OBJECT ? "class" : "object")
 
 #define ROW lh_completion

@@ -80,8 +80,6 @@ static const lh_table info_answer = LH_TABLE_OF(
                    "the reachable ones by type, most bytes first"));
 #undef ROW
 
-/* ==== The ledger ===================================================================== */
-
 static void print_line(lh_printer *t, const char *what, const char *objects, lh_number size,
                        const char *note) {
   lh_say(t, LH_PLAIN, "  %-23s %12s %14s%s%s", what, objects, size.text, *note ? "  " : "", note);

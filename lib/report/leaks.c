@@ -5,8 +5,6 @@
 
 #include "thresholds.h"
 
-/* ==== Columns ======================================================================== */
-
 LH_CELL(type_of, lh_cause, cell->as.text = it->type == LH_TYPE_ROOT ? NULL : lh_type_name(it->type))
 LH_ITS(bool, has_limit, lh_cause, it->bound.limit > 0)
 
@@ -60,8 +58,6 @@ static const lh_table leaks_answer = LH_TABLE_OF(
             "shorter ones",
             LH_LIMITED));
 #undef ROW
-
-/* ==== The words ====================================================================== */
 
 static void print_leak_sentence(lh_printer *t, const lh_report *report, const lh_cause *leak) {
   lh_text text = {0};

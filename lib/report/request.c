@@ -4,8 +4,6 @@
 */
 #include "report/report.h"
 
-/* ==== Arguments ====================================================================== */
-
 typedef enum kind {
   A_NUMBER, /* size_t or uint64_t */
   A_FLAG,   /* 0 or 1 */
@@ -144,8 +142,6 @@ lh_request lh_usual_request(const char *question) {
   if (strcmp(question, "objects") == 0) request.limit = 20; /* as a command does */
   return request;
 }
-
-/* ==== An answer as JSON ============================================================== */
 
 static int prepare_asked(lh_snapshot *snapshot, lh_error *error) {
   int code = lh_analyse(snapshot, error);

@@ -44,8 +44,6 @@ static char *call_of(lh_printer *printer, const char *why, lh_next next, const c
   return lh_text_finish(&text);
 }
 
-/* ==== Tables ========================================================================= */
-
 /* Columns on the screen, assuming one a character. */
 static size_t width_of(const char *text) {
   size_t n = 0;

@@ -5,8 +5,6 @@
 
 enum { USUAL_FRAMES = 8 };
 
-/* ==== Frames ========================================================================= */
-
 /* The frames of a thread, outermost first, without the host's, which have no function. Freed by
 ** lh_free. */
 typedef struct stack {

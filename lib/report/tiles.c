@@ -11,8 +11,6 @@ typedef struct tiles_result {
   size_t n_parts;
 } tiles_result;
 
-/* ==== Names of tiles ================================================================= */
-
 /* "12 Session tables"; of one object its class; of several classes the type. */
 static const char *what_words(lh_report *report, const lh_tile *tile) {
   if (tile->objects == 1) return lh_kept(report, lh_what_text(report->snapshot, tile->id));

@@ -6,8 +6,6 @@
 */
 #include "report/report.h"
 
-/* ==== Classes ======================================================================== */
-
 typedef struct classes_result {
   lh_class_row *rows;
   size_t n_rows; /* within the limit of the request */
@@ -71,8 +69,6 @@ static int find_classes(lh_snapshot *snapshot, const lh_request *request, void *
 }
 
 LH_QUESTION(classes, .main = "classes", LH_WHOLE(classes_result, all_bytes));
-
-/* ==== Objects ======================================================================== */
 
 typedef struct object {
   lh_id id;

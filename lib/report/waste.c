@@ -18,8 +18,6 @@ typedef struct waste_result {
   uint32_t n_kinds;
 } waste_result;
 
-/* ==== Places: each kind has its own columns ========================================== */
-
 #define ROW lh_waste_row
 #define BYTES LH_BYTES("bytes", "bytes", bytes, "that could be given back")
 #define OBJECTS(heading) LH_COUNT("objects", heading, objects, "how many")

@@ -8,8 +8,6 @@
 
 #include "take.h"
 
-/* ==== The footer ==================================================================== */
-
 enum { PROGRAM_BYTES = 1024, ROOT_BYTES = 2 + LH_MAX_VARINT };
 
 /* At most 28 numbers are in a footer, each with at most the longest encoding. */
@@ -109,8 +107,6 @@ static int write_footer(lh_shot *shot, const uint64_t starts[2], lh_error *error
   p = append_directory(p, shot, starts);
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
-
-/* ==== The file ====================================================================== */
 
 void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
                  uint64_t section_bytes) {

@@ -8,8 +8,6 @@
 */
 #include "state.h"
 
-/* ==== The pass ======================================================================= */
-
 typedef struct position {
   lh_chain marks;
   lh_list list;

@@ -14,8 +14,6 @@
 #include "take.h"
 #include "track/track.h"
 
-/* ==== The stream ==================================================================== */
-
 /* Planting the mark may add its stack to the sites: room for the deepest without recursion. */
 enum { OWN_SITES_BYTES = 1 << 20 };
 
@@ -67,8 +65,6 @@ int lh_stream_snapshot(lua_State *L, const char *name, lh_writer writer, void *p
   lh_free_pages(shot, sizeof *shot);
   return rc;
 }
-
-/* ==== The file ====================================================================== */
 
 typedef struct taking {
   lh_file file;

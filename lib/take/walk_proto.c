@@ -13,8 +13,6 @@
 #include "raw_code.h"
 #include "walk.h"
 
-/* ==== Names in the debug information ================================================ */
-
 /* Moves the scope on to `pc`. Locals are listed in the order in which they begin, and scopes nest,
 ** so all positions of a function, in code order, take one pass. */
 static void move_scope(lh_scope *s, const raw_proto *p, int32_t pc) {
@@ -122,8 +120,6 @@ bool lh_nested_next(lh_nested *it) {
   it->next++;
   return true;
 }
-
-/* ==== The record ==================================================================== */
 
 static void walk_nested(lh_walk *walk, const raw_proto *p) {
   lh_nested it;

@@ -52,8 +52,6 @@ static void report_in_child(const char *path, const lh_taken *taken, const lh_er
   report_file(watcher, path, taken, error);
 }
 
-/* ==== Background jobs =============================================================== */
-
 static void forget_job(lh_watcher *w, size_t i) {
   lh_job_free(w->jobs[i]);
   w->jobs[i] = NULL;

@@ -7,8 +7,6 @@
 
 #include "profile.h"
 
-/* ==== Events ======================================================================== */
-
 static double weight_of(const lh_recorder *r, size_t bytes) {
   return r->sample_bytes ? lh_sample_weight(bytes, r->sample_bytes) : 1;
 }
@@ -120,8 +118,6 @@ lh_life lh_record_resize(lh_recorder *r, lh_life life, lh_stack_id stack, size_t
                                           .weight = 1});
   return lh_life_moved(life, stack);
 }
-
-/* ==== Threads, prototypes and other states ========================================== */
 
 void lh_note_special(lh_recorder *r, void *block, size_t tag) {
   if (!r->records) return;

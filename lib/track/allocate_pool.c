@@ -6,8 +6,6 @@
 #include "allocate.h"
 #include "pool.h"
 
-/* ==== New blocks ==================================================================== */
-
 static inline void *take_slot(lh_recorder *r, size_t bytes) {
   return lh_pool_take(r->pool, lh_pool_slot_bytes(bytes));
 }

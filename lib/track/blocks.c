@@ -62,8 +62,6 @@ bool lh_blocks_remove(lh_blocks *b, const void *block, lh_life *life) {
   return true;
 }
 
-/* ==== Blocks from before tracking ================================================== */
-
 /* The blocks of a Lua state are its objects, the parts that these own, and the string table. None
 ** is missing if their bytes add up to the collector's count.
 **

@@ -40,8 +40,6 @@ static uint32_t define(void *array_pointer, uint32_t *n, size_t *capacity, lh_in
   return ++*n;
 }
 
-/* ==== Names ========================================================================= */
-
 static uint32_t name_start(const lh_definitions *d, uint32_t name) {
   return name > 1 ? d->name_ends[name - 2] : 0;
 }
@@ -80,8 +78,6 @@ uint32_t lh_define_name(lh_definitions *d, const char *bytes, size_t n) {
   return ++d->n_names;
 }
 
-/* ==== Functions and sites =========================================================== */
-
 uint32_t lh_define_function(lh_definitions *d, lh_function_definition f) {
   return define(&d->functions, &d->n_functions, &d->function_capacity, &d->function_index, &f,
                 sizeof f);
@@ -90,8 +86,6 @@ uint32_t lh_define_function(lh_definitions *d, lh_function_definition f) {
 lh_site_id lh_define_site(lh_definitions *d, lh_site_definition s) {
   return define(&d->sites, &d->n_sites, &d->site_capacity, &d->site_index, &s, sizeof s);
 }
-
-/* ==== Stacks ======================================================================== */
 
 /* In the index a fold has its number plus FOLD; there can be more folds than stacks. */
 enum { FOLD = 1u << 25, MOST_FOLDS = 1u << 25 };
@@ -135,8 +129,6 @@ lh_stack_id lh_define_stack(lh_definitions *d, lh_stack_id parent, lh_site_id si
   d->stacks[d->n_stacks] = (lh_stack){parent, site};
   return ++d->n_stacks;
 }
-
-/* ==== Writing ======================================================================= */
 
 static void write_names(const lh_definitions *d, uint32_t from, lh_put_bytes *put, void *payload) {
   uint8_t head[LH_LONGEST_DEFINITION];

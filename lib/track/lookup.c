@@ -23,8 +23,6 @@ void lh_lookup_free(lh_lookup *lookup) {
   lookup->c_function_capacity = 0;
 }
 
-/* ==== Frames ======================================================================== */
-
 /* The frame's function if it is an object of this type, else NULL. *light: a light C function. */
 static const raw_object *frame_function(const lh_lookup *lookup, lh_call_frame frame, uint8_t type,
                                         raw_payload *light) {
@@ -46,8 +44,6 @@ const void *lh_frame_c_function(const lh_lookup *lookup, lh_call_frame frame) {
   const raw_object *closure = frame_function(lookup, frame, RAW_C_CLOSURE, &light);
   return closure ? ((const raw_c_closure *)(const void *)closure)->function : light.pointer;
 }
-
-/* ==== Definitions =================================================================== */
 
 static lh_c_function *find_c_function(lh_lookup *lookup, const void *function) {
   uint32_t hash = lh_index_hash((uintptr_t)function, 0), number;
@@ -140,8 +136,6 @@ static uint32_t define_function(lh_lookup *lookup, uint32_t number, lh_call_fram
   if ((is_own || is_main) && !define_name_of(lookup, known, frame, &f.name)) return 0;
   return lh_define_function(lookup->definitions, f);
 }
-
-/* ==== Keys ========================================================================== */
 
 static lh_site_id define_site(lh_lookup *lookup, const raw_proto *proto, uint32_t function,
                               const uint32_t *pc, const void *c_function) {

@@ -11,8 +11,6 @@ enum {
   MADE_AT_ONCE = 4096    /* bytes of slots put on the list: one untouched page */
 };
 
-/* ==== Queues of slabs =============================================================== */
-
 static void append(lh_slab_queue *q, lh_slab *slab) {
   slab->next = NULL;
   slab->previous = q->last;

@@ -4,8 +4,6 @@
 #include "profile.h"
 #include "take/take.h"
 
-/* ==== Blocks ======================================================================== */
-
 static uint8_t *content(const lh_profile_blocks *to) {
   return to->buffer + LH_PROFILE_BLOCK_HEAD;
 }
@@ -41,8 +39,6 @@ uint8_t *lh_profile_blocks_room(lh_profile_blocks *to, size_t n) {
   if (n > (size_t)(to->buffer + LH_PROFILE_BUFFER - to->at)) lh_profile_blocks_next(to, to->kind);
   return to->at;
 }
-
-/* ==== Parts of all profiles ========================================================= */
 
 void lh_profile_blocks_facts(lh_profile_blocks *to, const lh_profile_out *out, bool is_aggregate) {
   enum { PROGRAM_BYTES = 4096 };

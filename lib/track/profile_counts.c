@@ -28,8 +28,6 @@ struct lh_counting {
 
 enum { EVENTS_BETWEEN_LOOKS = 256, FIRST_ROWS = 64, FIRST_STACKS = 1024 };
 
-/* ==== Rows ========================================================================== */
-
 /* Grows the array to n elements. False: no memory, and nothing changed. */
 static bool grow_pages(void *array_pointer, size_t used, size_t n, size_t size) {
   void *block, *bigger = lh_alloc_pages(n * size);
@@ -109,8 +107,6 @@ static void look_at_peak(lh_counting *c) {
   c->peak++;
 }
 
-/* ==== Events ======================================================================== */
-
 /* How many allocations an event stands for, in units of the rows. */
 static uint64_t units_of(const lh_counting *c, double weight) {
   return c->has_weights ? (uint64_t)(weight * (1u << LH_RECORD_WEIGHT_SHIFT)) : 1;
@@ -158,8 +154,6 @@ bool lh_profile_count_event(lh_profile_out *out, const lh_event *e) {
   }
   return is_done(out);
 }
-
-/* ==== The file ====================================================================== */
 
 static uint8_t *put_count_row(uint8_t *p, const lh_profile_count *c, unsigned shift) {
   const uint64_t numbers[] = {c->made >> shift,     c->made_bytes >> shift,

@@ -8,8 +8,6 @@
 */
 #include "stacks.h"
 
-/* ==== Stacks and their tallies ====================================================== */
-
 /* Makes room for the tallies of the next number. False: no memory. */
 static bool make_tallies(lh_stacks *s) {
   lh_recorder *r = s->r;
@@ -43,8 +41,6 @@ static bool define_first(lh_stacks *s) {
   return true;
 }
 
-/* ==== Marked frames ================================================================= */
-
 static lh_marked_call *marked_entry(const lh_stacks *s, const raw_call *call) {
   return &s->marked[(uintptr_t)call * 0x9E3779B97F4A7C15u >> 40 & s->marked_mask];
 }
@@ -76,8 +72,6 @@ static bool is_known(lh_stacks *s, const raw_call *call, lh_stack_id *callers) {
   s->n_lost++;
   return false;
 }
-
-/* ==== Callers ======================================================================= */
 
 /* The nearest caller that is a Lua function; NULL: none, or the collector called. */
 static const raw_call *lua_caller(const lh_stacks *s, const raw_call *call) {
@@ -176,8 +170,6 @@ lh_stack_id lh_stacks_of_function(lh_stacks *s, const void *thread, const raw_ca
   if (s->r->has_stacks) wanted.callers = find_callers(s, frame);
   return find_stack(s, frame, wanted);
 }
-
-/* ==== Prototypes ==================================================================== */
 
 static void forget_recent(lh_stacks *s) {
   memset(s->recent, 0, sizeof s->recent);

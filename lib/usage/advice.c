@@ -9,8 +9,6 @@
 #include "name/text.h"
 #include "usage.h"
 
-/* ==== Thresholds ===================================================================== */
-
 enum {
   LEAST_PART = 200, /* least share of all bytes: 1/200 */
   LEAST_TIMES = 8,  /* growths at a site, and growths of each table */
@@ -23,8 +21,6 @@ enum {
 
 /* The share of short-lived bytes that must be dead at the first collection. */
 #define MOST_ARE_DEAD 0.9
-
-/* ==== In the order of events ========================================================= */
 
 enum { N_SIZES = 40 };
 
@@ -113,8 +109,6 @@ static bool see(const lh_event *event, void *data) {
   if (at) (grows ? see_growth : see_string)(at, event);
   return !w->failed;
 }
-
-/* ==== Advice ========================================================================= */
 
 typedef struct adviser {
   const lh_usage *usage;

@@ -6,8 +6,6 @@
 */
 #include "usage.h"
 
-/* ==== Sums ========================================================================== */
-
 static int64_t signed_sum(const lh_sum *sum) {
   double part = sum->part < 0 ? sum->part - 0.5 : sum->part + 0.5;
   if (!(part < 9e18)) return INT64_MAX;
@@ -19,8 +17,6 @@ uint64_t lh_sum_of(const lh_sum *sum) {
   int64_t n = signed_sum(sum);
   return n > 0 ? (uint64_t)n : 0;
 }
-
-/* ==== Lines ========================================================================= */
 
 int lh_compare_lines(const lh_line *a, const lh_line *b) {
   if (!a->source || !b->source) return (a->source != NULL) - (b->source != NULL);
@@ -80,8 +76,6 @@ int lh_tally_events(lh_profile *profile, const char *what,
   return lh_profile_replay(profile, see, data, error);
 }
 
-/* ==== By type ======================================================================== */
-
 /* Counts only blocks made since tracking began, so that all figures are about the same blocks. */
 
 typedef struct type_counter {
@@ -138,8 +132,6 @@ int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error) {
   put_type_tally(&c, out);
   return code;
 }
-
-/* ==== By size ======================================================================== */
 
 typedef struct size_counter {
   lh_sum blocks[LH_SIZES], bytes[LH_SIZES];

@@ -23,8 +23,6 @@ typedef struct counter {
   lh_timeline *out;
 } counter;
 
-/* ==== Lines that held most =========================================================== */
-
 static bool see_most(const lh_event *event, void *data) {
   counter *c = data;
   c->last_ns = event->time_ns > c->last_ns ? event->time_ns : c->last_ns;
@@ -66,8 +64,6 @@ static bool choose_lines(counter *c, size_t most_sites) {
   lh_free(order);
   return out->sites && c->slots;
 }
-
-/* ==== Bytes at each moment =========================================================== */
 
 static void note_moment(counter *c) {
   lh_timeline *out = c->out;

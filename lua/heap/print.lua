@@ -6,8 +6,6 @@ local text = require "heap.text"
 local count, count_of, size = text.count, text.count_of, text.size
 local print = {}
 
--- ==== Snapshots and objects ==============================================================
-
 print["heap.snapshot"] = function(s)
   local name = text.escape(s.file or "in memory")
   if s.closed then return ("snapshot %s, closed"):format(name) end
@@ -35,8 +33,6 @@ end
 print["heap.objects"] = function(list)
   return text.rows(list, OBJECT_COLUMNS, object_row, "object")
 end
-
--- ==== Edges ==============================================================================
 
 print["heap.edge"] = function(e) return ("%s -> %s"):format(e.label, text.object(e.target)) end
 
@@ -83,8 +79,6 @@ print["heap.referrers"] = function(list)
     text.rows(list, REFERRER_COLUMNS, referrer_row, "reference"))
 end
 
--- ==== Streams ============================================================================
-
 local function edge_row(e)
   local o = e.target
   return {e.label, e.weak and "weak" or "", text.what(o), o.address, size(o.shallow_bytes),
@@ -107,8 +101,6 @@ print["heap.stream"] = function(stream)
   end
   return text.columns(headings, rows)
 end
-
--- ==== Marks, stacks, and lists of lines ===================================================
 
 -- "2026-11-21 17:40:05  served 20"; only the time if that is the name.
 local function mark_text(name, time_ns)
@@ -135,8 +127,6 @@ print["heap.texts"] = function(lines)
   return table.concat(lines, "\n", 1, math.min(#lines, text.MOST_ROWS))
     .. text.hidden(#lines - text.MOST_ROWS, "line")
 end
-
--- ==== What the live calls return (meta.lua) ===============================================
 
 local function count_row(r) return {size(r.bytes), count(r.objects), r.name} end
 

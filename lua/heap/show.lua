@@ -17,8 +17,6 @@ local MOST_ENTRIES, MOST_SORTED = 20, 1000 -- of one table
 local MOST_BYTES = 60 -- of a string
 local MOST_LINES = 300
 
--- ==== Text ===============================================================================
-
 local function quoted(text)
   local comment = #text > MOST_BYTES and count(#text) .. " bytes" or nil
   local shown = comment and sub(text, 1, MOST_BYTES) or text
@@ -64,8 +62,6 @@ local function key_text(key)
   if type(key) == "table" then return "[" .. (name_of(key) or "table") .. format(" %p]", key) end
   return "[" .. (plain(key)) .. "]"
 end
-
--- ==== Tables =============================================================================
 
 local ranks = {number = 1, string = 2, boolean = 3}
 

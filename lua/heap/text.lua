@@ -18,8 +18,6 @@ end
 -- count(1204), count_of(2, "entry", "entries"), size(bytes), time(time_ns).
 for name, words in pairs(require "heap.numbers") do text[name] = words end
 
--- ==== Tables =============================================================================
-
 -- Width on the screen: one column for each character.
 local function width(line) return utf8.len(line) or #line end
 
@@ -64,8 +62,6 @@ function text.rows(list, headings, make, one)
   for i = 1, math.min(#list, text.MOST_ROWS) do rows[i] = make(list[i]) end
   return text.columns(headings, rows) .. text.hidden(#list - #rows, one)
 end
-
--- ==== What things are called =============================================================
 
 -- The beginning of a long text, escaped.
 function text.cut(line, most)

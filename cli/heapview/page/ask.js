@@ -20,8 +20,6 @@ function keyOf(name, parameters) {
   return given.length === 0 ? name : `${name}?${given.join("&")}`;
 }
 
-/* ==== Failures ====================================================================== */
-
 function failure(message, properties) {
   return Object.assign(new Error(message), properties);
 }
@@ -39,8 +37,6 @@ function lost(error) {
   if (error.name === "AbortError") return failure("The page was left.", {aborted: true});
   return failure("heapview has ended. Start it again:", {lost: true, command: command()});
 }
-
-/* ==== Served ======================================================================== */
 
 async function get(path, signal) {
   let response, text;

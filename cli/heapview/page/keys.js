@@ -15,8 +15,6 @@ function isTyping(target) {
   return target.closest("input, textarea, select, [contenteditable]") !== null;
 }
 
-/* ==== The list of keys ============================================================== */
-
 function rows() {
   const pages = heapview.pages();
   const common = [

@@ -41,8 +41,6 @@ function layout(n, width, height) {
   return {size, columns, rows: Math.ceil(n / columns)};
 }
 
-/* ==== What a square looks like ====================================================== */
-
 /* The type that has most of square `i`, of those that are not switched off; and all of them. */
 function dominant(squares, i, off) {
   let most = 0;
@@ -96,8 +94,6 @@ function tile(context, type) {
   on.stroke(new Path2D(heapview.typeStroke(type)));
   return context.createPattern(canvas, "repeat");
 }
-
-/* ==== Canvas ======================================================================== */
 
 function gapOf(size) {
   return size >= 6 ? 1 : 0;
@@ -159,8 +155,6 @@ function draw(canvas, squares, place, options) {
   context.globalAlpha = 1;
   drawStarts(context, options.starts, place);
 }
-
-/* ==== SVG =========================================================================== */
 
 /* The same as a drawing; what looks the same in a row is one piece of it. */
 function toSvg(squares, place, options) {

@@ -26,8 +26,6 @@ function forget() {
   return ++asked;
 }
 
-/* ==== The list ====================================================================== */
-
 function close() {
   list.hidden = true;
   list.replaceChildren();
@@ -101,8 +99,6 @@ async function complete() {
     if (mine === asked) close();
   }
 }
-
-/* ==== Choosing ====================================================================== */
 
 function remember(row) {
   const at = recent.findIndex((one) => one.text === row.text);

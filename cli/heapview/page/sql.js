@@ -7,8 +7,6 @@ const MOST_SHOWN = 1000;
 const MOST_SAVED = 100000;
 const ALL = {in: null, since: null, until: null}; /* a query says itself what it is about */
 
-/* ==== What can be asked ============================================================= */
-
 /* Of the last snapshot, and of the first where there are more. */
 function examples(snapshots) {
   const last = snapshots[snapshots.length - 1];
@@ -57,8 +55,6 @@ function schema(answer) {
       make("details", {}, make("summary", {}, make("code", {}, table)),
         make("ul", {}, columns))));
 }
-
-/* ==== What is answered ============================================================== */
 
 function isNumber(answer, at) {
   return answer.rows.some((row) => row[at] !== null) &&
@@ -109,8 +105,6 @@ function result(query, answer) {
   heapview.announce(rows);
   return [make("div", {class: "toolbar"}, told, save), tableOf(answer)];
 }
-
-/* ==== The page ====================================================================== */
 
 function form(query, list) {
   const text = make("textarea", {class: "code", rows: 8, spellcheck: "false", autocomplete: "off",

@@ -42,8 +42,6 @@ function bar(cell, most) {
   return make("span", {class: "track", "aria-hidden": "true"}, cell.value > 0 ? fill : null);
 }
 
-/* ==== Order ========================================================================= */
-
 function compare(a, b) {
   if (a.value !== undefined && b.value !== undefined && a.value !== b.value) {
     return a.value === null || a.value < b.value ? -1 : 1;
@@ -147,8 +145,6 @@ function meanings(table) {
     make("dl", {}, told.map((column) =>
       [make("dt", {}, column.heading), make("dd", {}, column.meaning)])));
 }
-
-/* ==== Room ========================================================================== */
 
 const widths = new WeakMap(); /* at which it was looked last */
 

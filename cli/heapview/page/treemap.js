@@ -16,8 +16,6 @@ const COLOURS = [["type", "Type"], ["age", "Age"], ["change", "Change"]];
 const AGES = 5;
 const NEW = [1e-9, 0.5, 0.999]; /* of a tile, from where on it has the next letter of change */
 
-/* ==== The state ===================================================================== */
-
 /* Where nothing is said the tree of places is shown, as that says most; an address is of that of
 ** objects. */
 function byOf(parameters) {
@@ -25,8 +23,6 @@ function byOf(parameters) {
   const by = parameters.by || (isObject ? "object" : "place");
   return BY.some(([name]) => name === by) ? by : "place";
 }
-
-/* ==== Colours ======================================================================= */
 
 /* The fifths of what is there, from the oldest on; and how much is new. */
 const STEPS = {
@@ -61,8 +57,6 @@ function looks(svg, node, answer, colour) {
     : {fill: heapview.colour("--type-other"), letter: ""};
 }
 
-/* ==== Areas ========================================================================= */
-
 /* The tree with a rectangle for each node. Where there is no room for what is in one it has none:
 ** `inside` is what is drawn of it. */
 function layOut(tree, width, height) {
@@ -78,8 +72,6 @@ function layOut(tree, width, height) {
   });
   return root;
 }
-
-/* ==== The picture =================================================================== */
 
 /* The names of a tile: its own, and its bytes below, as far as they fit. */
 function putNames(group, node, letter) {
@@ -120,8 +112,6 @@ function draw(view, width, height) {
   return svg.node();
 }
 
-/* ==== Moving ======================================================================== */
-
 function centre(node) {
   return [(node.x0 + node.x1) / 2, (node.y0 + node.y1) / 2];
 }
@@ -156,8 +146,6 @@ function target(view, node, key) {
   else return undefined;
   return next ? next.data : null;
 }
-
-/* ==== The page ====================================================================== */
 
 function radios(view, label, name, options, value) {
   return make("fieldset", {class: "radios"}, make("legend", {}, label), options.map(
