@@ -12,8 +12,7 @@
 ** A failure in any of these functions ends the process with exit status 2 and one sentence, so
 ** callers need no checks. Results live until the process ends, unless said otherwise.
 */
-#ifndef LUAHEAP_CLI_H
-#define LUAHEAP_CLI_H
+#pragma once
 
 #include <errno.h>
 #include <getopt.h>
@@ -266,5 +265,3 @@ void cli_report_values(lh_json *w, lh_report *report);
 /* Asks, and prints text, or JSON into `w`. Clears the progress line. False: an honest no. */
 bool cli_answer(cli *c, lh_json *w, const char *name, lh_snapshot *snapshot, const char *file,
                 const lh_request *request);
-
-#endif

@@ -4,8 +4,7 @@
 ** Sizes are counted in elements, multiplications are checked, and a test can make the n-th
 ** allocation fail. The memory is libc's, never the Lua heap's.
 */
-#ifndef LUAHEAP_BASE_H
-#define LUAHEAP_BASE_H
+#pragma once
 
 #include <endian.h>
 #include <errno.h>
@@ -154,5 +153,3 @@ typedef bool (*lh_work)(void *data, uint32_t i);
 ** the program's handlers run in its own threads, and have ended when it returns. Returns the number
 ** of the first item for which `work` returned false, or n; all items before it are done. */
 uint32_t lh_parallel_for(unsigned threads, uint32_t n, lh_work work, void *data);
-
-#endif

@@ -21,8 +21,7 @@
 ** file (RLIMIT_FSIZE), since exceeding that limit raises a signal that kills. No memory is
 ** allocated: an lh_file has room for any path.
 */
-#ifndef LUAHEAP_FILE_H
-#define LUAHEAP_FILE_H
+#pragma once
 
 #include <limits.h>
 
@@ -74,5 +73,3 @@ void lh_file_remove_left(const lh_file *file);
 
 /* Makes the error message of a failure. Returns LH_EIO. */
 int lh_file_fail(const lh_file_failure *failure, const char *path, lh_error *error);
-
-#endif

@@ -183,8 +183,7 @@
 ** So every byte is covered by a hash, a magic or an equation; a file that was cut has no trailer;
 ** the writer keeps 24 bytes in memory for each MiB written.
 */
-#ifndef LUAHEAP_FORMAT_H
-#define LUAHEAP_FORMAT_H
+#pragma once
 
 #include "rooms/read.h" /* lh_thread_status, lh_root_kind */
 #include "varint.h"
@@ -259,5 +258,3 @@ enum { LH_MOST_KEYS = 256 };
 enum { LH_SLOT_LOCAL = 1, LH_SLOT_TEMPORARY = 2, LH_SLOT_VARARG = 3, LH_SLOT_ARGUMENT = 4 };
 
 enum { LH_MARK_STATE = 0, LH_MARK_BY_MARK = 1, LH_MARK_BY_SNAPSHOT = 2, LH_MARK_VOID = 3 };
-
-#endif

@@ -4,8 +4,7 @@
 ** Each function returns a descriptor for reading, which the caller closes, or -1 and errno: ESPIPE
 ** for a device, a FIFO or a socket, EISDIR for a directory.
 */
-#ifndef LUAHEAP_OPEN_H
-#define LUAHEAP_OPEN_H
+#pragma once
 
 /* Opens a path that the user of the tool has named, or a link of /proc. */
 int lh_open_regular(const char *path);
@@ -17,5 +16,3 @@ int lh_open_below(const char *root, const char *path);
 
 /* Opens the file of `found`, an O_PATH descriptor or -1, and closes `found`. */
 int lh_open_found(int found);
-
-#endif

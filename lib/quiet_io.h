@@ -1,8 +1,7 @@
 /*
 ** quiet_io.h - what else of quiet_io.c the module's own files need.
 */
-#ifndef LUAHEAP_QUIET_IO_H
-#define LUAHEAP_QUIET_IO_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -12,5 +11,3 @@
 ** lh_note_mask noted before. A handler with SA_NODEFER is missed. Both are async-signal-safe. */
 void lh_note_mask(sigset_t *usual);
 bool lh_is_in_handler(const sigset_t *usual);
-
-#endif

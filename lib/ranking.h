@@ -1,8 +1,7 @@
 /*
 ** ranking.h - keeps the best few of many candidates, or takes the best one each time; sorts.
 */
-#ifndef LUAHEAP_RANKING_H
-#define LUAHEAP_RANKING_H
+#pragma once
 
 #include "base.h"
 
@@ -38,5 +37,3 @@ void lh_ranking_free(lh_ranking *ranking);
 /* Sorts, the smallest first. *words may be replaced by another block. False: out of memory. O(n),
 ** and a second block. */
 bool lh_sort_words(uint64_t **words, size_t n);
-
-#endif

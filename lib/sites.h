@@ -16,8 +16,7 @@
 ** bytes, and a table has at most 2^24 entries of each kind: a writer stops there, and attributes
 ** further allocations to the unknown site.
 */
-#ifndef LUAHEAP_SITES_H
-#define LUAHEAP_SITES_H
+#pragma once
 
 #include "varint.h"
 
@@ -45,5 +44,3 @@ void lh_sites_free(lh_sites *sites);
 bool lh_sites_define(lh_sites *sites, lh_cursor *c);
 
 void lh_sites_skip(lh_cursor *c);
-
-#endif

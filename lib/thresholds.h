@@ -2,8 +2,7 @@
 ** thresholds.h - the limits of answers that a user can notice.
 ** graph/verdict.c decides when something counts as growing.
 */
-#ifndef LUAHEAP_THRESHOLDS_H
-#define LUAHEAP_THRESHOLDS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ static inline uint64_t lh_least_young_string(uint64_t reachable_bytes) {
 static inline uint64_t lh_least_suspect(uint64_t reachable_bytes) {
   return lh_least_of(0.1, reachable_bytes, 16384);
 }
-
-#endif

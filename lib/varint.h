@@ -4,8 +4,7 @@
 ** Data that is not yet verified is read through a cursor. A cursor never leaves its range, and
 ** keeps the first fault; after a fault all reads return 0, so a caller can check once at the end.
 */
-#ifndef LUAHEAP_VARINT_H
-#define LUAHEAP_VARINT_H
+#pragma once
 
 #include "base.h"
 
@@ -226,5 +225,3 @@ static inline uint32_t lh_read_count(lh_cursor *c) {
   return (uint32_t)lh_read_upto(c, rest < UINT32_MAX ? rest : UINT32_MAX,
                                 "a count is greater than the bytes that are left");
 }
-
-#endif

@@ -5,8 +5,7 @@
 ** the host's own (lua/host.h; state.c checks the release). Include this file before any header of
 ** Lua except luaconf.h.
 */
-#ifndef LUAHEAP_WEAK_LUA_H
-#define LUAHEAP_WEAK_LUA_H
+#pragma once
 
 #include <luaconf.h>
 
@@ -16,5 +15,3 @@
 
 #include <lauxlib.h>
 #include <lualib.h>
-
-#endif

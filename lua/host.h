@@ -6,8 +6,7 @@
 ** functions of one release crash on states of another. The host's own Lua is the file (program or
 ** library) that calls luaopen_*. hr_is_at_home compares it with the file that has the functions.
 */
-#ifndef LUAHEAP_HOST_H
-#define LUAHEAP_HOST_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,5 +51,3 @@ int hl_start_tracking(lua_State *L, const lh_track_options *options);
   {"time", HL_SWITCH, .field = FIELD(time), .example = "time"}, \
   {"exact", HL_SIZE, .field = FIELD(exact_bytes), .least = 1, .example = "exact=256K"}
 /* clang-format on */
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** log.h - writes the lines of heap.auto.
 */
-#ifndef LUAHEAP_LOG_H
-#define LUAHEAP_LOG_H
+#pragma once
 
 /* Writes one line, made of its parts, by system calls alone: so also in a signal handler and in a
 ** forked child. `log` is "" for stderr, "quiet", "syslog" or a file. A file is opened for each
@@ -17,5 +16,3 @@ void hl_note_stderr(void);
 
 /* The text and an end of line, without "heap.auto" in front. */
 void hl_write_to_stderr(const char *text);
-
-#endif

@@ -5,8 +5,7 @@
 **         {"strings", HL_COUNT, .field = offsetof(lh_take_options, string_bytes)}, {0}};
 **     hl_read_options(L, 2, options, &take);
 */
-#ifndef LUAHEAP_OPTIONS_H
-#define LUAHEAP_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ void hl_read_options(lua_State *L, int index, const hl_option *options, void *ou
 
 /* HL_WORD for an argument: the index of the word at `index`; -1: it is none of them. */
 int hl_find_word(lua_State *L, int index, const char *const *words);
-
-#endif

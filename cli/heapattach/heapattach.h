@@ -16,8 +16,7 @@
 ** The library (rooms/outside.h) reads the target. Functions here end this program on failure,
 ** unless their comment says otherwise.
 */
-#ifndef HEAPATTACH_H
-#define HEAPATTACH_H
+#pragma once
 
 #include "cli.h"
 #include "rooms/outside.h"
@@ -225,5 +224,3 @@ int list_states(cli *c, const request *r);
 int take_series(cli *c, const request *r);
 int watch_state(cli *c, const request *r);
 int watch_all_states(cli *c, const request *r);
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** heappath.h - shared parts: paths.c answers about one object, set.c and query.c about a set.
 */
-#ifndef LUAHEAP_HEAPPATH_H
-#define LUAHEAP_HEAPPATH_H
+#pragma once
 
 #include "cli.h"
 
@@ -58,5 +57,3 @@ typedef struct object_set {
 bool is_query(const char *text);
 void find_by_query(cli *c, const char *file, lh_snapshot *snapshot, const char *query,
                    object_set *set);
-
-#endif

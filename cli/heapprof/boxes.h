@@ -1,8 +1,7 @@
 /*
 ** boxes.h - names of lines and functions in other tools' form, on one line; Memory Blueprint.
 */
-#ifndef LUAHEAP_HEAPPROF_BOXES_H
-#define LUAHEAP_HEAPPROF_BOXES_H
+#pragma once
 
 #include "cli.h"
 
@@ -19,5 +18,3 @@ char *line_text(const lh_line *line);
 /* "f (app.lua:7)", "main chunk (app.lua)", "string.rep [C]", "? [C]" for the host, or
 ** "(unattributed)". Freed by free. */
 char *function_text(const lh_sites *sites, const lh_function_usage *function);
-
-#endif

@@ -7,8 +7,7 @@
 **     lmprof.c       lmprof's flat and call-graph profile
 **     live.c         a running program, by type and site
 */
-#ifndef LUAHEAP_HEAPPROF_H
-#define LUAHEAP_HEAPPROF_H
+#pragma once
 
 #include "cli.h"
 
@@ -60,5 +59,3 @@ void print_lmprof(cli *c, const request *r, const lh_usage *usage);
 void print_memprof(cli *c, const request *r, lh_profile *profile);
 void print_luamemprofiler(cli *c, const request *r, lh_profile *profile);
 int watch_live(cli *c, const request *r);
-
-#endif

@@ -15,8 +15,7 @@
 ** 10,000,000,000 + n. So path_of(id) needs no snapshot, and a join never matches ids of two
 ** snapshots.
 */
-#ifndef HEAPSNAP_H
-#define HEAPSNAP_H
+#pragma once
 
 #include <sqlite3ext.h>
 
@@ -169,5 +168,3 @@ void hs_result_error(sqlite3_context *context, const lh_error *error);
 
 /* guard.c: from now on the connection only reads our tables. */
 int hs_guard(sqlite3 *db);
-
-#endif

@@ -9,8 +9,7 @@
 **
 ** The extension (../heapsnap) is linked in and used through SQL alone.
 */
-#ifndef HEAPSQL_H
-#define HEAPSQL_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -63,5 +62,3 @@ void heapsql_save(cli *c, sqlite3 *db, const char *path);
 /* Becomes the sqlite3 shell, with `files` opened as `schemas`. */
 _Noreturn void heapsql_shell(cli *c, char **files, char **schemas, size_t n_files,
                              const heapsql_limits *limits);
-
-#endif

@@ -2,8 +2,7 @@
 ** answer_cache.h - a cache of answers by their questions' keys, so that going back to a page is
 ** instant. At most 1000 answers and 8 MB of text; the least recently used are dropped.
 */
-#ifndef LUAHEAP_HEAPVIEW_ANSWER_CACHE_H
-#define LUAHEAP_HEAPVIEW_ANSWER_CACHE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ const cached_answer *answer_cache_find(answer_cache *r, const char *key);
 void answer_cache_keep(answer_cache *r, const char *key, const char *text, size_t n);
 
 void answer_cache_clear(answer_cache *r);
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** connections.h - the server's few connections: without the token a client can only occupy them.
 */
-#ifndef LUAHEAP_HEAPVIEW_CONNECTIONS_H
-#define LUAHEAP_HEAPVIEW_CONNECTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void connections_remove(http_connection *g);
 void connections_give_time(http_connection *g, bool expected);
 
 uint64_t connections_now(void); /* monotonic, in nanoseconds */
-
-#endif

@@ -15,8 +15,7 @@
 **     picture.c        paths as SVG, drawn by Graphviz
 **     query.c          SQL, guarded as in heapsql
 */
-#ifndef LUAHEAP_HEAPVIEW_H
-#define LUAHEAP_HEAPVIEW_H
+#pragma once
 
 #include "cli.h"
 #include "requests.h"
@@ -148,5 +147,3 @@ int view_blueprint(view_asked *asked, lh_json *w);
 /* words_json.c: a report's text as "told": its lines, and its tables or none. False: out of
 ** memory. */
 bool view_put_words(const view_asked *asked, lh_report *report, lh_json *w, bool has_tables);
-
-#endif

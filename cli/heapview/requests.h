@@ -2,8 +2,7 @@
 ** requests.h - checks HTTP requests and parses questions. Strangers reach this code, so it uses no
 ** socket, clock or heap, and depends on no other part.
 */
-#ifndef LUAHEAP_HEAPVIEW_REQUESTS_H
-#define LUAHEAP_HEAPVIEW_REQUESTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ typedef struct view_taken {
 
 /* Checks and parses a request. The question's texts are in request->target: UTF-8 without NUL. */
 void view_take(const view_gate *gate, view_request *request, view_taken *out);
-
-#endif

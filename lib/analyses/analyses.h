@@ -17,8 +17,7 @@
 **     waste.c          memory that a program could give back
 **     clusters.c       lists and trees as one thing each; many clusters as a few classes
 */
-#ifndef LUAHEAP_ANALYSES_H
-#define LUAHEAP_ANALYSES_H
+#pragma once
 
 #include "analyses/answers.h"
 #include "graph/graph.h"
@@ -226,5 +225,3 @@ static inline bool lh_are_most(uint64_t part, uint64_t whole) {
 
 /* growing_tables.c: adds the tables with many elements that are alike. O(entries). */
 bool lh_find_collections(lh_grower *grower);
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** answers.h - The answers about one snapshot: leak candidates, owners, waste, classes.
 */
-#ifndef LUAHEAP_ANALYSES_ANSWERS_H
-#define LUAHEAP_ANALYSES_ANSWERS_H
+#pragma once
 
 #include "graph/answers.h"
 #include "rooms/analyses.h"
@@ -393,5 +392,3 @@ int lh_kept_growings(lh_snapshot *snapshot, const lh_history *history, lh_growin
                      lh_error *error);
 const char *lh_prospect_name(lh_prospect prospect); /* "may grow", ... */
 const char *lh_keying_name(lh_keying keying);       /* "sequence", "uuids", ... */
-
-#endif

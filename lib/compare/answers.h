@@ -1,8 +1,7 @@
 /*
 ** answers.h - The answers about two or more snapshots: new objects that stay, and growth.
 */
-#ifndef LUAHEAP_COMPARE_ANSWERS_H
-#define LUAHEAP_COMPARE_ANSWERS_H
+#pragma once
 
 #include "graph/answers.h"
 #include "rooms/compare.h"
@@ -232,5 +231,3 @@ bool lh_older_of_growth(const lh_ladder *ladder, const lh_growth_row *row,
 
 const char *lh_verdict_name(lh_verdict verdict); /* "grows steadily", "grew once", ... */
 void lh_growth_free(lh_growth *growth);
-
-#endif

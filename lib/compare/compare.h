@@ -24,8 +24,7 @@
 ** thousands of vertices for millions of objects, so a snapshot can be closed before the next one is
 ** opened. The bytes of a vertex and all below it are its retained bytes.
 */
-#ifndef LUAHEAP_COMPARE_H
-#define LUAHEAP_COMPARE_H
+#pragma once
 
 #include "compare/answers.h"
 #include "matched.h"
@@ -429,5 +428,3 @@ const char *lh_view_class_name(const lh_ladder *ladder, const lh_view *view, uin
 ** False: out of memory. */
 bool lh_find_main_classes(const lh_ladder *ladder, const lh_view *view, const bool *by_entries,
                           uint32_t *main_class);
-
-#endif

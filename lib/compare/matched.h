@@ -2,8 +2,7 @@
 ** matched.h - Finds where a mark would stand in a later snapshot whose heap lacks it, by the
 ** objects in both.
 */
-#ifndef LUAHEAP_MATCHED_H
-#define LUAHEAP_MATCHED_H
+#pragma once
 
 #include "read/snapshot.h"
 
@@ -18,5 +17,3 @@ void lh_match(const lh_snapshot *earlier, const lh_snapshot *later, lh_matched_p
 
 /* Finds the index of the own mark of `earlier` in `later`. False: absent. O(marks). */
 bool lh_find_own_mark(const lh_snapshot *earlier, const lh_snapshot *later, uint32_t *mark);
-
-#endif

@@ -6,8 +6,7 @@
 ** to its other end, and a growing tree. What moves from one path to another is no leak if both
 ** together do not grow (trial_elsewhere.c).
 */
-#ifndef LUAHEAP_TRIAL_H
-#define LUAHEAP_TRIAL_H
+#pragma once
 
 #include "compare.h"
 
@@ -91,5 +90,3 @@ typedef struct lh_trial_found {
 /* False: out of memory. The caller calls lh_trial_found_free even after a failure. */
 bool lh_trial_find(const lh_trial *trial, lh_trial_found *found);
 void lh_trial_found_free(lh_trial_found *found);
-
-#endif

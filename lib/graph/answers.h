@@ -1,8 +1,7 @@
 /*
 ** answers.h - conclusions from the ages of objects, and from cuts of references.
 */
-#ifndef LUAHEAP_GRAPH_ANSWERS_H
-#define LUAHEAP_GRAPH_ANSWERS_H
+#pragma once
 
 #include "rooms/graph.h"
 
@@ -116,5 +115,3 @@ typedef struct lh_freed {
 ** Exact, with ephemerons: a value needs its weak table and its key. O(n + m) for each cut. */
 int lh_what_if(lh_snapshot *snapshot, const lh_without *cuts, size_t n_cuts, lh_id id,
                lh_freed *alone, lh_freed *together, lh_freed *only_together, lh_error *error);
-
-#endif

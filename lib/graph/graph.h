@@ -6,8 +6,7 @@
 ** be loops. Nothing is recursive. On false (out of memory) results are undefined; nothing stays
 ** allocated.
 */
-#ifndef LUAHEAP_GRAPH_H
-#define LUAHEAP_GRAPH_H
+#pragma once
 
 #include "graph/answers.h"
 #include "read/snapshot.h"
@@ -318,5 +317,3 @@ lh_verdict lh_verdict_of(const uint64_t *figures, size_t n);
 double lh_rate_of(const uint64_t *figures, size_t n);
 
 lh_verdict lh_verdict_of_two(int64_t before, int64_t after);
-
-#endif

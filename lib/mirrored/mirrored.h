@@ -7,8 +7,7 @@
 ** Pointers into the mirror are followed, and some of its memory is changed, in a child with its own
 ** copy. If the heap is inconsistent, the child faults or detects it.
 */
-#ifndef LUAHEAP_MIRRORED_H
-#define LUAHEAP_MIRRORED_H
+#pragma once
 
 #include "outside/outside.h"
 #include "take/take.h"
@@ -136,5 +135,3 @@ bool lh_is_lua_call(const lh_peek *peek, uint64_t call);
 int lh_write_state(const lh_mirrored *mirrored, const lh_seen_state *seen,
                    lh_outside_request *request, lh_file *file, int64_t *more_extra_bytes,
                    lh_error *error);
-
-#endif

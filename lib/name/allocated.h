@@ -8,8 +8,7 @@
 **
 ** Without sites in the snapshot these calls do nothing, and each lh_allocated stays 0.
 */
-#ifndef LUAHEAP_ALLOCATED_H
-#define LUAHEAP_ALLOCATED_H
+#pragma once
 
 #include "map.h"
 #include "read/snapshot.h"
@@ -51,5 +50,3 @@ void lh_site_numbers_free(lh_site_numbers *k);
 /* The site of a stack; the site of its caller. 0: none. */
 lh_site_id lh_site_at(const lh_sites *sites, lh_stack_id stack);
 lh_site_id lh_caller_at(const lh_sites *sites, lh_stack_id stack);
-
-#endif

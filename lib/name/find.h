@@ -6,8 +6,7 @@
 ** _G.list[*].next* may mean many objects; lh_find takes the one with the greatest retained size. In
 ** a name, * stands for any text, unless a name with a real * fits.
 */
-#ifndef LUAHEAP_FIND_H
-#define LUAHEAP_FIND_H
+#pragma once
 
 #include "names.h"
 #include "read/decode.h"
@@ -107,5 +106,3 @@ void lh_add_no_names(lh_text *text, const lh_snapshot *snapshot);
 ** 22 integer keys, from 1 to 22)". */
 void lh_add_keys(lh_text *text, const lh_snapshot *snapshot, lh_range asked, lh_id table,
                  bool number);
-
-#endif

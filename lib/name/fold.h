@@ -7,8 +7,7 @@
 ** folded once (fold_paths.c). Each object gets a number, its spot, for its state and class. Objects
 ** are counted by spot.
 */
-#ifndef LUAHEAP_FOLD_H
-#define LUAHEAP_FOLD_H
+#pragma once
 
 #include "names.h"
 #include "place_steps.h"
@@ -167,5 +166,3 @@ bool lh_note_keys(lh_seen_keys *seen_keys, const lh_folds *folds, const lh_id *i
 /* A [*] that stood for one string key becomes that key, and a link that never repeated loses its
 ** star. So _G.users[*].mailbox says which of a user's 50 fields it is. */
 uint32_t lh_place_with_keys(lh_folder *folder, const lh_seen_keys *seen_keys, uint32_t state);
-
-#endif

@@ -5,8 +5,7 @@
 ** of more than 32 keys has a new random seed, so that nobody can prepare a file whose keys collide.
 ** No result depends on it.
 */
-#ifndef LUAHEAP_MAP_H
-#define LUAHEAP_MAP_H
+#pragma once
 
 #include "base.h"
 
@@ -78,5 +77,3 @@ typedef struct lh_shared_names {
 uint32_t lh_shared_name(lh_shared_names *names, const char *name);
 
 void lh_shared_names_free(lh_shared_names *names);
-
-#endif

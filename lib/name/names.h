@@ -5,8 +5,7 @@
 ** collections.c, luaheap_objects.c and code_references.c find names. All texts are in one set of
 ** strings (`texts`) and are passed by number.
 */
-#ifndef LUAHEAP_NAMES_H
-#define LUAHEAP_NAMES_H
+#pragma once
 
 #include "map.h"
 #include "read/snapshot.h"
@@ -330,5 +329,3 @@ static inline lh_edge lh_edge_of_root(const lh_root *root) {
                    .ordinal = root->index,
                    .target = root->target};
 }
-
-#endif

@@ -4,8 +4,7 @@
 ** A million objects at one place are one row. The spot of an object (fold.h) says its place, so
 ** most objects cost two array accesses.
 */
-#ifndef LUAHEAP_PLACE_H
-#define LUAHEAP_PLACE_H
+#pragma once
 
 #include "graph/answers.h"
 #include "name/fold.h"
@@ -196,5 +195,3 @@ bool lh_rows_of_spots(lh_counted_places *counted, const lh_spot_numbers *spots, 
 ** LH_EMEMORY. */
 int lh_count_in_rows(lh_counted_places *counted, const lh_snapshot *snapshot,
                      const uint8_t *span_of, lh_place_counts *rows, size_t n_rows, lh_error *error);
-
-#endif

@@ -11,8 +11,7 @@
 ** hash of its parent's identity and its last stable label. 54 bytes a place, 64 a step, and the
 ** texts.
 */
-#ifndef LUAHEAP_PLACE_STEPS_H
-#define LUAHEAP_PLACE_STEPS_H
+#pragma once
 
 #include "map.h"
 #include "text.h"
@@ -238,5 +237,3 @@ bool lh_fold_module_name(lh_text *out, const char *text, size_t n);
 /* Two texts that differ in numbers, or in a number and a *: de_1 and de_2 become de_*. False: they
 ** differ otherwise, and `out` is empty. */
 bool lh_fold_differing(lh_text *out, const char *text, const char *other);
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** text.h - text that grows. All bytes of a heap are printed through it: valid UTF-8, one line.
 */
-#ifndef LUAHEAP_TEXT_H
-#define LUAHEAP_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -70,5 +69,3 @@ void lh_text_callers(lh_text *text, const lh_sites *sites, lh_stack_id stack, ui
 
 /* An unknown site if there is no such stack. */
 const lh_site *lh_site_of_stack(const lh_sites *sites, lh_stack_id stack);
-
-#endif

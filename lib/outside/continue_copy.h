@@ -2,8 +2,7 @@
 ** continue_copy.h - continues a stopped program in a child; for continue_copy.c, sandbox.c,
 ** freeze_process.c and take.c.
 */
-#ifndef LUAHEAP_CONTINUE_COPY_H
-#define LUAHEAP_CONTINUE_COPY_H
+#pragma once
 
 #include "stop.h"
 
@@ -76,6 +75,4 @@ int lh_continue_copy(const lh_mirrored *m, lh_pending *states, size_t n, lh_erro
 #define lh_continuation_copy_code(continuation, memory) ((void)(memory), false)
 #define lh_continuation_free(continuation) ((void)(continuation))
 #define lh_continue_copy(m, states, n, error) ((void)(error), LH_OK)
-#endif
-
 #endif

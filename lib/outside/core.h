@@ -4,8 +4,7 @@
 ** It is parsed by hand, with <elf.h>, and each number is checked against the file's size before
 ** use. A complete ELF library would be more code to trust with a hostile file.
 */
-#ifndef LUAHEAP_CORE_H
-#define LUAHEAP_CORE_H
+#pragma once
 
 #include <elf.h>
 
@@ -60,5 +59,3 @@ int lh_core_open_files(lh_core *core, const lh_memory *memory, lh_error *error);
 
 /* notes.c: the command line, with blanks between its words. False: not found. */
 bool lh_core_arguments(const lh_core *core, const lh_memory *memory, char *out, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** memory.h - reads a target's memory: spans of addresses, written pages, a page cache, copies.
 */
-#ifndef LUAHEAP_OUTSIDE_MEMORY_H
-#define LUAHEAP_OUTSIDE_MEMORY_H
+#pragma once
 
 #include "outside.h"
 
@@ -111,5 +110,3 @@ uint64_t lh_copy(const lh_memory *memory, uint64_t start, uint64_t end);
 ** processor, at most four. False: out of memory, or a signal ends this process. */
 bool lh_copy_written(const lh_memory *memory, const lh_spans *mirrored, lh_spans *written,
                      uint64_t *copied);
-
-#endif

@@ -27,8 +27,7 @@
 **
 ** Addresses in the target are uint64_t. Addresses in the mirror are pointers, and may be followed.
 */
-#ifndef LUAHEAP_OUTSIDE_H
-#define LUAHEAP_OUTSIDE_H
+#pragma once
 
 #include <fcntl.h>
 #include <signal.h>
@@ -325,5 +324,3 @@ typedef struct lh_symbols lh_symbols;
 lh_symbols *lh_symbols_open(const lh_target *target, lh_awaited *reading);
 bool lh_symbols_find(lh_symbols *symbols, uint64_t function, lh_code_name *name);
 void lh_symbols_close(lh_symbols *symbols);
-
-#endif

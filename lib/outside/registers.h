@@ -4,8 +4,7 @@
 ** On aarch64 threads run on to their system calls as on x86-64, but cannot make calls for us. On
 ** other machines threads can only be stopped and continued.
 */
-#ifndef LUAHEAP_OUTSIDE_REGISTERS_H
-#define LUAHEAP_OUTSIDE_REGISTERS_H
+#pragma once
 
 #include <elf.h>
 #include <errno.h>
@@ -164,5 +163,4 @@ enum { LH_CAN_CONTINUE = 0, LH_CAN_INJECT = 0, LH_GOES_BACK = 0, LH_CALL_BYTES =
 #define lh_registers_step_back(r) ((void)(r))
 #define lh_registers_mend(r) ((void)(r), false)
 
-#endif
 #endif

@@ -1,8 +1,7 @@
 /*
 ** stop.h - holds threads; for stop.c, restart.c, calls.c, inject.c, guard.c and freeze_process.c.
 */
-#ifndef LUAHEAP_OUTSIDE_STOP_H
-#define LUAHEAP_OUTSIDE_STOP_H
+#pragma once
 
 #include "outside.h"
 #include "registers.h"
@@ -183,5 +182,3 @@ lh_guard *lh_guard_begin(pid_t process);
 void lh_guard_leave(
     const lh_guard *guard);         /* in a child, which may outlive this process; or NULL */
 void lh_guard_end(lh_guard *guard); /* may be NULL */
-
-#endif

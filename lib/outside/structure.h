@@ -8,8 +8,7 @@
 ** function, and every search has a fixed limit. So a state that changes meanwhile causes a wrong
 ** answer, and no more harm.
 */
-#ifndef LUAHEAP_STRUCTURE_H
-#define LUAHEAP_STRUCTURE_H
+#pragma once
 
 #include "base.h"
 
@@ -122,5 +121,3 @@ extern const lh_lua lh_lua_504, lh_lua_505;
 ** the message says what is wrong. */
 int lh_recognise_state(const lh_peek *peek, uint64_t main_thread, const char *release,
                        lh_seen_state *seen, lh_error *error);
-
-#endif

@@ -5,8 +5,7 @@
 ** symbol_table.c reads its symbols. A file may be made to mislead or to harm: each number is
 ** checked against its size, and a broken file gives no names.
 */
-#ifndef LUAHEAP_SYMBOLS_H
-#define LUAHEAP_SYMBOLS_H
+#pragma once
 
 #include <elf.h>
 
@@ -39,5 +38,3 @@ lh_symbol_table *lh_symbol_table_read(int fd, const char *const *roots, uint64_t
 /* The function that begins at an address: *n bytes, no NUL at the end. NULL: none. O(log n). */
 const char *lh_symbol_at(const lh_symbol_table *table, uint64_t address, size_t *n);
 void lh_symbol_table_free(lh_symbol_table *table); /* may be NULL */
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** watched_words.h - reports when a child of continue_copy.c writes to one of two words.
 */
-#ifndef LUAHEAP_WATCHED_WORDS_H
-#define LUAHEAP_WATCHED_WORDS_H
+#pragma once
 
 #include "continue_copy.h"
 
@@ -32,5 +31,3 @@ bool lh_watched_words_end(lh_watched_words *words);
 
 /* Kills a child that is held, and waits for its end. */
 void lh_child_end(pid_t child);
-
-#endif

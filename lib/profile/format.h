@@ -72,8 +72,7 @@
 ** at most 2^57, and so do all numbers of a table of counts; a number in a table of calls is below
 ** 2^62. Ages are below 2^44, weights at least 1, times below 2^63.
 */
-#ifndef LUAHEAP_PROFILE_FORMAT_H
-#define LUAHEAP_PROFILE_FORMAT_H
+#pragma once
 
 #include <fcntl.h>
 
@@ -131,5 +130,3 @@ enum { LH_LIVE_SEALS = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL 
 static inline int64_t lh_live_byte(uint64_t inode) {
   return (int64_t)(inode & (UINT64_MAX >> 2));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** decode.h - objects and edges, decoded: the calls that only the library uses.
 */
-#ifndef LUAHEAP_DECODE_H
-#define LUAHEAP_DECODE_H
+#pragma once
 
 #include "snapshot.h"
 
@@ -104,5 +103,3 @@ void lh_ignore(lh_snapshot *snapshot, lh_ignored *set);
 /* Only for the snapshot's own set, and fast. An edge is also ignored if one of its objects is. */
 bool lh_is_object_ignored(const lh_snapshot *snapshot, const lh_ignored *set, lh_id id);
 bool lh_is_edge_ignored(const lh_snapshot *snapshot, const lh_ignored *set, const lh_edge *edge);
-
-#endif

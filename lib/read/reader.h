@@ -3,8 +3,7 @@
 **
 ** Unverified bytes are parsed only through a cursor (varint.h).
 */
-#ifndef LUAHEAP_READER_H
-#define LUAHEAP_READER_H
+#pragma once
 
 #include "record.h"
 
@@ -118,5 +117,3 @@ int lh_collect_roots(lh_snapshot *s, lh_error *error);
 
 /* epochs.c */
 int lh_collect_marks(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error);
-
-#endif

@@ -5,8 +5,7 @@
 ** loaded from any place in a record. A reference is read as a "word": the address of the object
 ** divided by 8; 0 means no object.
 */
-#ifndef LUAHEAP_RECORD_H
-#define LUAHEAP_RECORD_H
+#pragma once
 
 #include "format.h"
 #include "snapshot.h"
@@ -154,5 +153,3 @@ static inline unsigned lh_weakness(const lh_snapshot *s, lh_id table) {
     return 0;
   return lh_mode_of(s, s->edge[first]);
 }
-
-#endif

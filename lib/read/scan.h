@@ -4,8 +4,7 @@
 ** A record is a sequence of sections (a table's: metatable, array part, hash part). A section has
 ** `left` more items of one kind.
 */
-#ifndef LUAHEAP_SCAN_H
-#define LUAHEAP_SCAN_H
+#pragma once
 
 #include "record.h"
 
@@ -288,5 +287,3 @@ static inline bool step(scan *c, found *out) {
   while (result == STEP_OVER);
   return result == STEP_FOUND;
 }
-
-#endif

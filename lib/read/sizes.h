@@ -1,8 +1,7 @@
 /*
 ** sizes.h - the bytes that Lua allocates for the parts of objects, by its release.
 */
-#ifndef LUAHEAP_SIZES_H
-#define LUAHEAP_SIZES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ static inline uint64_t lh_slot_bytes(const lh_sizes *sizes, uint64_t array, uint
   return array * sizes->array_slot + (array > 0 ? sizes->array_hint : 0) + hash * sizes->hash_slot +
          (hash >= SLOTS_WITH_END ? sizes->hash_end : 0);
 }
-
-#endif

@@ -23,8 +23,7 @@
 **     referrers  first 4, sources 4 for each edge (8 for each weak edge)
 **     map        order 4, sums 2
 */
-#ifndef LUAHEAP_SNAPSHOT_H
-#define LUAHEAP_SNAPSHOT_H
+#pragma once
 
 #include "rooms/graph.h"
 #include "sites.h"
@@ -393,5 +392,3 @@ lh_id_range lh_epoch_range(const lh_snapshot *s, lh_list list, uint32_t epoch);
 ** number; the numbers of younger marks grow by one. */
 int lh_add_mark(lh_snapshot *s, const lh_mark_info *info, const lh_id ids[2],
                 const lh_placed *placed, uint32_t *mark, lh_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** leaks.h - rows of leak candidates (leaks.c), made by leaks_rows.c from the analyses.
 */
-#ifndef LUAHEAP_REPORT_LEAKS_H
-#define LUAHEAP_REPORT_LEAKS_H
+#pragma once
 
 #include "name/place_steps.h"
 #include "report/report.h"
@@ -54,5 +53,3 @@ bool lh_is_young_string(const lh_causes *found, lh_snapshot *snapshot, lh_id id)
 bool lh_find_young_strings(const lh_causes *found, lh_snapshot *snapshot, const uint8_t *told,
                            lh_suspect list[LH_MOST_YOUNG], size_t *n);
 void lh_causes_free(lh_causes *found);
-
-#endif

@@ -12,8 +12,7 @@
 **     facts.c       facts about each kind of thing in a snapshot
 **     diff_rows.c   tables of diff.c and apart.c
 */
-#ifndef LUAHEAP_REPORT_PRIVATE_H
-#define LUAHEAP_REPORT_PRIVATE_H
+#pragma once
 
 #include "analyses/answers.h"
 #include "compare/answers.h"
@@ -469,5 +468,3 @@ enum { LH_MOST_CALLERS = 64 };
 #define LH_DECLARED(name) extern const lh_question lh_##name##_question;
 LH_QUESTIONS(LH_DECLARED)
 #undef LH_DECLARED
-
-#endif

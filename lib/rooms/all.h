@@ -15,8 +15,7 @@
 ** NULL: out of memory. n is the number of objects, m the number of edges. The only globals are a
 ** list for a signal handler (lh_watch) and one for the end of the process (lh_track).
 */
-#ifndef LUAHEAP_ROOMS_ALL_H
-#define LUAHEAP_ROOMS_ALL_H
+#pragma once
 
 #include "rooms/analyses.h"
 #include "rooms/compare.h"
@@ -26,5 +25,3 @@
 #include "rooms/report.h"
 #include "rooms/take.h"
 #include "rooms/usage.h"
-
-#endif

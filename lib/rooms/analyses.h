@@ -1,8 +1,7 @@
 /*
 ** analyses.h - modules, why a set of objects is alive, and pictures of paths.
 */
-#ifndef LUAHEAP_ROOMS_ANALYSES_H
-#define LUAHEAP_ROOMS_ANALYSES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -104,5 +103,3 @@ int lh_dot_below(const lh_snapshot *snapshot, const lh_below *below, FILE *out, 
 ** have more bytes. Fails as lh_dot_paths does. O(rows). */
 int lh_dot_merged_paths(const lh_snapshot *snapshot, const lh_merged_paths *merged, FILE *out,
                         lh_error *error);
-
-#endif

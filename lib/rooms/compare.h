@@ -1,8 +1,7 @@
 /*
 ** compare.h - compares snapshots of one process or several: what is new, what grows.
 */
-#ifndef LUAHEAP_ROOMS_COMPARE_H
-#define LUAHEAP_ROOMS_COMPARE_H
+#pragma once
 
 #include "rooms/graph.h"
 
@@ -110,5 +109,3 @@ typedef struct lh_leaks {
 ** also finds leaks that are not certain. */
 int lh_trial_leaks(lh_trial *trial, lh_snapshot *snapshot, bool again, bool all, lh_leaks *leaks,
                    lh_error *error);
-
-#endif

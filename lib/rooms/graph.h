@@ -1,8 +1,7 @@
 /*
 ** graph.h - retained sizes, dominators, classes, names, paths, and finding objects.
 */
-#ifndef LUAHEAP_ROOMS_GRAPH_H
-#define LUAHEAP_ROOMS_GRAPH_H
+#pragma once
 
 #include "rooms/read.h"
 
@@ -359,5 +358,3 @@ bool lh_is_fingerprint(const char *text);
 ** LH_ENOTFOUND: none; LH_EARGUMENT: not a fingerprint. O(n + m). */
 int lh_objects_with(lh_snapshot *snapshot, const char *fingerprint, lh_id **ids, size_t *n_ids,
                     lh_error *error);
-
-#endif

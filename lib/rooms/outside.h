@@ -13,8 +13,7 @@
 **
 ** A process may have one target at a time, and no other threads meanwhile.
 */
-#ifndef LUAHEAP_ROOMS_OUTSIDE_H
-#define LUAHEAP_ROOMS_OUTSIDE_H
+#pragma once
 
 #include "rooms/read.h"
 #include "rooms/take.h"
@@ -179,5 +178,3 @@ typedef struct lh_outside_result {
 ** `options` and `result` may be NULL. */
 int lh_take_outside(lh_target *target, lh_outside_request *requests, size_t n,
                     const lh_outside_options *options, lh_outside_result *result, lh_error *error);
-
-#endif

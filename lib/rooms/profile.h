@@ -6,8 +6,7 @@
 ** A profile has every event. An `aggregate` has only counts, which the program adds up while it
 ** runs, so it stays small. A file that was cut, as by a kill, is read up to the cut.
 */
-#ifndef LUAHEAP_ROOMS_PROFILE_H
-#define LUAHEAP_ROOMS_PROFILE_H
+#pragma once
 
 #include "rooms/read.h"
 
@@ -127,5 +126,3 @@ int lh_tracked_look(lh_tracked *tracked, lh_profile **out, lh_error *error);
 /* Pauses or continues the process. LH_ENOTFOUND: it has ended. LH_EIO: the system cannot signal a
 ** process safely, without the risk that another one now has its number. */
 int lh_tracked_pause(lh_tracked *tracked, bool wait, lh_error *error);
-
-#endif

@@ -2,8 +2,7 @@
 ** read.h - opens a snapshot and reads its objects and edges, on any machine, without Lua.
 ** Also prints numbers for people.
 */
-#ifndef LUAHEAP_ROOMS_READ_H
-#define LUAHEAP_ROOMS_READ_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -556,5 +555,3 @@ typedef struct lh_bar {
   char text[3 * LH_BAR_WIDTH + 1];
 } lh_bar;
 lh_bar lh_bar_text(uint64_t part, uint64_t whole, bool unicode);
-
-#endif

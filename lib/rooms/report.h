@@ -13,8 +13,7 @@
 **       lh_cell_of(&report, c, report.answer, &cell) ...
 **     lh_report_free(&report);
 */
-#ifndef LUAHEAP_ROOMS_REPORT_H
-#define LUAHEAP_ROOMS_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -496,5 +495,3 @@ extern const lh_table *const lh_facts[]; /* in the order of the man page; ends w
 
 /* Decodes the object fact_row->id as far as `column` needs. False: the object lacks this fact. */
 bool lh_read_object(const lh_snapshot *snapshot, const lh_column *column, lh_fact_row *fact_row);
-
-#endif

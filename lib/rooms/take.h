@@ -1,8 +1,7 @@
 /*
 ** take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects.
 */
-#ifndef LUAHEAP_ROOMS_TAKE_H
-#define LUAHEAP_ROOMS_TAKE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -307,5 +306,3 @@ int lh_track(lua_State *L, const lh_track_options *options, lh_error *error);
 ** which allocates about 1.8 times as slowly meanwhile. Harmless if nothing is recorded. LH_EIO:
 ** stopped, but not all of the profile could be written. */
 int lh_untrack(lua_State *L, lh_error *error);
-
-#endif

@@ -10,8 +10,7 @@
 ** (0.3 to 0.5 of the heap in incremental mode, 0.1 to 0.2 in generational mode). So an age at death
 ** is an upper bound; a smaller age only says that the object was dead at the first collection.
 */
-#ifndef LUAHEAP_ROOMS_USAGE_H
-#define LUAHEAP_ROOMS_USAGE_H
+#pragma once
 
 #include "rooms/profile.h"
 
@@ -232,5 +231,3 @@ typedef struct lh_type_tally {
 } lh_type_tally;
 
 int lh_tally_types(lh_profile *profile, lh_type_tally *out, lh_error *error);
-
-#endif

@@ -4,8 +4,7 @@
 ** LH_LUA is the minor release, as lua.h counts: 504 or 505. Its releases differ in the offsets of a
 ** table, lh_layout, of which lh_layout_probe finds the right one.
 */
-#ifndef LUAHEAP_LAYOUT_H
-#define LUAHEAP_LAYOUT_H
+#pragma once
 
 #include "base.h"
 
@@ -85,5 +84,3 @@ typedef struct lh_misfit {
 
 /* Copies the release out of lua_ident ("5.4.4"), or "5.4" if unknown. `out` has 16 bytes. */
 void lh_layout_release(const char *ident, char *out);
-
-#endif

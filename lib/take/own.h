@@ -1,8 +1,7 @@
 /*
 ** own.h - the userdata that luaheap keeps in an attached Lua state, as memory: no Lua is needed.
 */
-#ifndef LUAHEAP_OWN_H
-#define LUAHEAP_OWN_H
+#pragma once
 
 #include "walk.h"
 
@@ -42,5 +41,3 @@ typedef struct lh_chain {
 lh_chain lh_chain_begin(const lh_state *state);
 bool lh_chain_next(lh_chain *chain); /* false behind the oldest */
 uint32_t lh_chain_marks(const lh_state *state);
-
-#endif

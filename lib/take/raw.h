@@ -10,8 +10,7 @@
 ** allocate.c), slots on top of a stack (values.c), a bit of a call (stacks.h), the rest of a hook's
 ** count (watch_hook.c) and who frees a text (watch_alloc.c).
 */
-#ifndef LUAHEAP_RAW_H
-#define LUAHEAP_RAW_H
+#pragma once
 
 #include "layout.h"
 #include "rooms/read.h" /* lh_collector */
@@ -633,5 +632,3 @@ static inline bool raw_stands_in_call(const lh_layout *layout, const void *threa
   return RAW_FIELD(thread, RAW_THREAD_STATUS, uint8_t) == 0 && call &&
          call != raw_base_call(layout, thread);
 }
-
-#endif

@@ -9,8 +9,7 @@
 **           op    A     Bx (15-31)               OP_CLOSURE, loops
 **           op    sJ (7-31), less 2^24 - 1       OP_JMP
 */
-#ifndef LUAHEAP_RAW_CODE_H
-#define LUAHEAP_RAW_CODE_H
+#pragma once
 
 #include "raw.h"
 
@@ -108,5 +107,3 @@ static inline uint64_t raw_list_items(const uint32_t *pc) {
 static inline int32_t raw_jump(uint32_t i) {
   return (int32_t)(i >> 7) - ((1 << 24) - 1);
 }
-
-#endif

@@ -11,8 +11,7 @@
 ** program with the debug library can change all of these references and so free their targets. So
 ** no other pointers to them are kept, except to the thread: our allocation function sees its end.
 */
-#ifndef LUAHEAP_STATE_H
-#define LUAHEAP_STATE_H
+#pragma once
 
 #include "own.h"
 #include "weak_lua.h"
@@ -87,5 +86,3 @@ lh_watched lh_watch_facts(lua_State *L);
 /* watch.c: called for each userdata of ours (at index 1) that is finalized. The watcher's and the
 ** sentry's tell that the state closes. */
 void lh_watch_finalize(lua_State *L);
-
-#endif

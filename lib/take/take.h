@@ -3,8 +3,7 @@
 **
 ** Writing allocates nothing, calls no Lua and is async-signal-safe: a forked child can do it.
 */
-#ifndef LUAHEAP_TAKE_H
-#define LUAHEAP_TAKE_H
+#pragma once
 
 #include "file.h"
 #include "own.h"
@@ -77,5 +76,3 @@ int lh_start_child(lua_State *L, const char *path, const lh_take_options *option
 
 const char *lh_job_path(const lh_job *job);
 bool lh_job_was_reported(const lh_job *job);
-
-#endif

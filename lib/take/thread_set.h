@@ -10,8 +10,7 @@
 ** pointer, and a bigger table is filled before it is published. The older table is kept until the
 ** next growth, because another OS thread may be reading it.
 */
-#ifndef LUAHEAP_THREAD_SET_H
-#define LUAHEAP_THREAD_SET_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -44,5 +43,3 @@ bool lh_thread_set_has(const lh_thread_set *set, const void *thread);
 /* The next thread; *slot starts at 0. NULL at the end. Async-signal-safe. */
 lua_State *lh_thread_set_next(const lh_thread_set *set, size_t *slot);
 size_t lh_thread_set_slots(const lh_thread_set *set);
-
-#endif

@@ -15,8 +15,7 @@
 ** During a sweep an object with the other white is dead: its bytes are counted, but its pointers
 ** may dangle and are not read. (A thread's call list is its own memory, and is read.)
 */
-#ifndef LUAHEAP_WALK_H
-#define LUAHEAP_WALK_H
+#pragma once
 
 #include "raw.h"
 #include "writer.h"
@@ -216,5 +215,3 @@ typedef struct lh_walk_root {
   const void *address;
 } lh_walk_root;
 size_t lh_walk_roots(const lh_walk *walk, lh_walk_root *roots);
-
-#endif

@@ -18,8 +18,7 @@
 ** All of this happens in the OS thread that runs the state, and the handler arms only while `busy`
 ** is 0. So no field needs a lock. The few that a handler in another thread uses are atomic.
 */
-#ifndef LUAHEAP_WATCH_H
-#define LUAHEAP_WATCH_H
+#pragma once
 
 #include <limits.h>
 #include <pthread.h>
@@ -240,5 +239,3 @@ void lh_watch_report_late(lh_watcher *watcher, bool in_handler);
 void lh_watch_report_handler(lh_watcher *watcher);
 
 void lh_watch_free_reserve(lh_watcher *watcher);
-
-#endif

@@ -6,8 +6,7 @@
 ** (one block, the footer, 24 bytes for each possible block), so a forked child can write. For many
 ** small items the walk takes room once (lh_out_room) and stores through a plain pointer.
 */
-#ifndef LUAHEAP_WRITER_H
-#define LUAHEAP_WRITER_H
+#pragma once
 
 #include "format.h"
 #include "rooms/take.h"
@@ -93,5 +92,3 @@ static inline uint8_t *lh_put_reference(uint8_t *p, uint64_t own, const void *ta
 static inline void lh_out_reference(lh_out *out, uint64_t own, const void *target) {
   lh_out_took(out, lh_put_reference(lh_out_room(out), own, target));
 }
-
-#endif

@@ -18,8 +18,7 @@
 ** A block is recorded if left_bytes is below zero after its size is subtracted. left_bytes stays
 ** below zero to record every block, and is far above zero while nothing is recorded.
 */
-#ifndef LUAHEAP_ALLOCATE_H
-#define LUAHEAP_ALLOCATE_H
+#pragma once
 
 #include "blocks.h"
 #include "position.h"
@@ -197,5 +196,3 @@ static inline void *lh_new_special(lh_recorder *r, size_t tag, size_t bytes,
   if (block) lh_note_special(r, block, tag);
   return block;
 }
-
-#endif

@@ -5,8 +5,7 @@
 ** counts the blocks of each of 16,384 hashes. A count of 0 means that the block is unknown, after
 ** one load that hits the cache. A count that reaches 255 stays there.
 */
-#ifndef LUAHEAP_BLOCKS_H
-#define LUAHEAP_BLOCKS_H
+#pragma once
 
 #include "index.h"
 #include "recorder.h"
@@ -52,5 +51,3 @@ static inline uint64_t lh_block_hash(const void *block) {
 static inline bool lh_blocks_may_have(const lh_blocks *blocks, const void *block) {
   return blocks->filter[lh_block_hash(block) >> (64 - LH_FILTER_SHIFT)] != 0;
 }
-
-#endif

@@ -14,8 +14,7 @@
 ** nothing is begun if there is one at the start, and a thread that gets one later is no longer
 ** timed.
 */
-#ifndef LUAHEAP_CALLS_H
-#define LUAHEAP_CALLS_H
+#pragma once
 
 #include "stacks.h"
 
@@ -39,5 +38,3 @@ void lh_calls_died(lh_calls *calls, const void *block);
 
 /* All 0 if there was no call. */
 lh_call_counts lh_calls_counts(const lh_calls *calls, lh_stack_id stack);
-
-#endif

@@ -5,8 +5,7 @@
 ** index, and 32 for its tallies; a site with its names some 100. Programs have some hundred sites
 ** and some thousand stacks.
 */
-#ifndef LUAHEAP_DEFINITIONS_H
-#define LUAHEAP_DEFINITIONS_H
+#pragma once
 
 #include "index.h"
 #include "recorder.h"
@@ -75,5 +74,3 @@ void lh_definitions_write(const lh_definitions *d, lh_defined *defined, lh_put_b
                           void *payload);
 
 uint64_t lh_definitions_longest(const lh_definitions *d);
-
-#endif

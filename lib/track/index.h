@@ -5,8 +5,7 @@
 ** on. At most two thirds of the slots are used and a removal leaves no gap, so a row is two slots
 ** long.
 */
-#ifndef LUAHEAP_INDEX_H
-#define LUAHEAP_INDEX_H
+#pragma once
 
 #include "base.h"
 
@@ -53,5 +52,3 @@ void lh_index_free(lh_index *index); /* leaves it empty */
 static inline uint32_t lh_index_hash(uint64_t a, uint64_t b) {
   return (uint32_t)(((a ^ b * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u) >> 32);
 }
-
-#endif

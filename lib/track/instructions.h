@@ -1,8 +1,7 @@
 /*
 ** instructions.h - what each Lua instruction does with its registers, its position and memory.
 */
-#ifndef LUAHEAP_INSTRUCTIONS_H
-#define LUAHEAP_INSTRUCTIONS_H
+#pragma once
 
 #include "rooms/read.h"
 #include "take/raw_code.h"
@@ -39,5 +38,3 @@ lh_instruction lh_instruction_of(uint32_t code);
 
 /* True if it sets the register. */
 bool lh_instruction_sets(uint32_t code, unsigned reg);
-
-#endif

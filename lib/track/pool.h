@@ -16,8 +16,7 @@
 ** Taking or giving a slot costs some ten instructions. The slab knows the size of a slot; the
 ** caller is not trusted.
 */
-#ifndef LUAHEAP_POOL_H
-#define LUAHEAP_POOL_H
+#pragma once
 
 #include "recorder.h"
 
@@ -98,5 +97,3 @@ static inline void lh_pool_give(lh_pool *pool, lh_slab *slab, void *slot) {
   slab->free = slot;
   if (__builtin_expect(--slab->n_used == 0 || !rest, 0)) lh_pool_note(pool, slab);
 }
-
-#endif

@@ -24,8 +24,7 @@
 ** integer division by zero is made without saving: it counts for the line that the message names,
 ** which may be an earlier one.
 */
-#ifndef LUAHEAP_POSITION_H
-#define LUAHEAP_POSITION_H
+#pragma once
 
 #include "track/recorder.h"
 
@@ -113,5 +112,3 @@ void lh_position_failed(lh_position *position, uint64_t bytes);
 /* What allocates at an instruction of the prototype, where neither a C function nor a hook is on
 ** top. */
 lh_maker lh_position_maker(const raw_proto *proto, const uint32_t *pc);
-
-#endif

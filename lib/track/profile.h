@@ -16,8 +16,7 @@
 ** RLIMIT_FSIZE, whose signal kills; nor into a descriptor that has become another file's, since
 ** hosts close unknown descriptors; nor in a forked child.
 */
-#ifndef LUAHEAP_TRACK_PROFILE_H
-#define LUAHEAP_TRACK_PROFILE_H
+#pragma once
 
 #include "profile/format.h"
 #include "quiet_io.h"
@@ -157,5 +156,3 @@ lh_counting *lh_counting_new(bool has_weights);
 void lh_counting_free(lh_counting *counting);
 
 void lh_counting_write(const lh_profile_out *out, lh_profile_blocks *to, bool is_final);
-
-#endif

@@ -26,8 +26,7 @@
 ** calls Lua. If a part has no memory, the block is given all the same, as unattributed. The
 ** structures are public to this folder, so that the short paths can be inline.
 */
-#ifndef LUAHEAP_RECORDER_H
-#define LUAHEAP_RECORDER_H
+#pragma once
 
 #include "track.h"
 
@@ -119,5 +118,3 @@ void *lh_recorder_end(lh_recorder *r, void *block, size_t old_bytes);
 /* Threads and prototypes are known only while tracking, since a stopped recorder sees no frees. The
 ** parts get each new thread and prototype before Lua fills it in, and each freed block of these
 ** sizes, since its address may be used again. */
-
-#endif

@@ -22,8 +22,7 @@
 ** The set of threads is exact: Lua names the type of a block that it requests, and frees the block
 ** of a thread with its size.
 */
-#ifndef LUAHEAP_RUNNING_H
-#define LUAHEAP_RUNNING_H
+#pragma once
 
 #include <pthread.h>
 
@@ -107,5 +106,3 @@ static inline const raw_call *lh_running_call(const void *thread) {
   while (call && (call->status & RAW_CALL_IS_C)) call = call->previous;
   return call;
 }
-
-#endif

@@ -24,8 +24,7 @@
 **
 ** Without memory or numbers the site is unattributed, and nothing else happens.
 */
-#ifndef LUAHEAP_STACKS_H
-#define LUAHEAP_STACKS_H
+#pragma once
 
 #include "definitions.h"
 #include "take/walk.h"
@@ -236,5 +235,3 @@ lh_stack_id lh_stacks_of_function(lh_stacks *stacks, const void *thread, const r
 ** are removed, so that code that is loaded at the same address has its own lines. */
 void lh_stacks_born(lh_stacks *stacks, const void *proto);
 void lh_stacks_forget(lh_stacks *stacks, const void *block);
-
-#endif

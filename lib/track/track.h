@@ -4,8 +4,7 @@
 ** stack that allocated it (recorder.h). The rest of the writing half sees only this header.
 ** walk_sites.c gives a snapshot the stack of each object, and the tables that explain the numbers.
 */
-#ifndef LUAHEAP_TRACK_H
-#define LUAHEAP_TRACK_H
+#pragma once
 
 #include "take/state.h"
 
@@ -28,5 +27,3 @@ void lh_recorder_end_own(lua_State *L, const void *before);
 
 /* The value at index 1 is finalized. If it is the recorder's userdata, the state closes. */
 void lh_recorder_finalize(lua_State *L);
-
-#endif

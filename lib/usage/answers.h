@@ -1,8 +1,7 @@
 /*
 ** answers.h - answers about a profile beside its groups, calls and events: advice, changes, time.
 */
-#ifndef LUAHEAP_USAGE_ANSWERS_H
-#define LUAHEAP_USAGE_ANSWERS_H
+#pragma once
 
 #include "rooms/usage.h"
 
@@ -93,5 +92,3 @@ typedef struct lh_size_tally {
 } lh_size_tally;
 
 int lh_tally_sizes(lh_profile *profile, lh_size_tally *out, lh_error *error);
-
-#endif

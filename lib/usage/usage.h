@@ -11,8 +11,7 @@
 **     lines.c     events counted by line
 **     timeline.c  bytes over time, by site
 */
-#ifndef LUAHEAP_USAGE_H
-#define LUAHEAP_USAGE_H
+#pragma once
 
 #include "name/allocated.h"
 #include "usage/answers.h"
@@ -116,5 +115,3 @@ int lh_compare_lines(const lh_line *a, const lh_line *b);
 ** `what`. */
 int lh_tally_events(lh_profile *profile, const char *what,
                     bool (*see)(const lh_event *event, void *data), void *data, lh_error *error);
-
-#endif

@@ -4,8 +4,7 @@
 ** A picture has limited pieces, and one for the rest: it adds up to the byte. Results of passes
 ** over the heap are kept in the snapshot, since users explore heaps of forty million objects.
 */
-#ifndef LUAHEAP_VIEW_ANSWERS_H
-#define LUAHEAP_VIEW_ANSWERS_H
+#pragma once
 
 #include "rooms/graph.h"
 
@@ -225,5 +224,3 @@ typedef struct lh_object_fields {
 int lh_find_object_fields(lh_snapshot *snapshot, lh_id id, const lh_field_query *query,
                           lh_object_fields *out, lh_error *error);
 void lh_object_fields_free(lh_object_fields *fields);
-
-#endif

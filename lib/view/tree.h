@@ -12,8 +12,7 @@
 **     bytes of an interval       8    and again for new bytes; by object only
 **     below a list              28    each object directly below one of 256 elements or more
 */
-#ifndef LUAHEAP_TREE_H
-#define LUAHEAP_TREE_H
+#pragma once
 
 #include "analyses/analyses.h"
 #include "ranking.h"
@@ -113,5 +112,3 @@ static inline void lh_add_position(const lh_snapshot *snapshot, lh_id id, double
   *sum += (double)position;
   ++*n;
 }
-
-#endif

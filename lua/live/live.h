@@ -9,8 +9,7 @@
 ** of a question checks arguments, which may raise errors. The inner half, its body, runs in
 ** protected mode (hl_ask); its results or its error are passed on after a fresh capture is closed.
 */
-#ifndef LUAHEAP_LIVE_H
-#define LUAHEAP_LIVE_H
+#pragma once
 
 #include "reader/handles.h"
 
@@ -141,5 +140,3 @@ int hl_show(lua_State *L);
 
 /* Adds all functions to the module's table on top of the stack. */
 void hl_register(lua_State *L);
-
-#endif

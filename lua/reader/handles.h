@@ -14,8 +14,7 @@
 ** snapshot:close(). So use a pointer from the library before the next call of Lua, or hold the
 ** snapshot (hr_hold), which delays its closing. A hold also owns memory to free after an error.
 */
-#ifndef LUAHEAP_HANDLES_H
-#define LUAHEAP_HANDLES_H
+#pragma once
 
 #include "options.h"
 #include "rooms/all.h"
@@ -242,5 +241,3 @@ int hr_tracking(lua_State *L); /* a field: snapshot.tracking */
 HR_SNAPSHOT_METHODS(HR_DECLARE)
 HR_FUNCTIONS(HR_DECLARE)
 /* clang-format on */
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** any_lua.h - what tests call in Lua 5.4 and 5.5 alike.
 */
-#ifndef LUAHEAP_ANY_LUA_H
-#define LUAHEAP_ANY_LUA_H
+#pragma once
 
 #include <lua.h>
 
@@ -10,6 +9,4 @@
 #define any_newstate lua_newstate
 #else
 #define any_newstate(alloc, data) lua_newstate(alloc, data, 0)
-#endif
-
 #endif

@@ -2,8 +2,7 @@
 ** ask.h - everything that is done with a file that may be nonsense, for the fuzz targets and for
 ** the replay of what they found. A sanitizer sees what goes wrong.
 */
-#ifndef LUAHEAP_ASK_H
-#define LUAHEAP_ASK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void ask_several(const uint8_t *data, size_t size);
 
 /* Asks of them all that can be asked of heap.reader, in Lua (ask.lua), and prints it. */
 void ask_reader(const uint8_t *data, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
 ** ask_request.h - what heapview does with the bytes of a request, for the fuzz target and for the
 ** replay of what it found.
 */
-#ifndef LUAHEAP_ASK_REQUEST_H
-#define LUAHEAP_ASK_REQUEST_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,5 +10,3 @@
 /* Reads the bytes as lines: the method and the target, then a header each. Whatever is in them,
 ** nothing is taken that lacks what it needs, and what is asked is in the form of questions. */
 void ask_request(const uint8_t *data, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** attach.h - a process that is held still from outside, in tests of what that does to it.
 */
-#ifndef LUAHEAP_TESTS_ATTACH_H
-#define LUAHEAP_TESTS_ATTACH_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -35,5 +34,3 @@ int attach_live_children(pid_t process);
 
 /* Open descriptors of a process. */
 int attach_descriptors(pid_t process);
-
-#endif

@@ -3,8 +3,7 @@
 ** fuzzing has reached, and each that once broke something. What libFuzzer needs clang for is so
 ** done in every run of the suite.
 */
-#ifndef LUAHEAP_TESTS_CORPUS_H
-#define LUAHEAP_TESTS_CORPUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ bool corpus_replay_file(const char *path, corpus_ask *ask);
 /* About each file of a folder, and says how many there were: "the fuzzer's corpus of cores". Fails
 ** if there are less than `least`. */
 void corpus_replay(const char *folder, const char *what, size_t least, corpus_ask *ask);
-
-#endif

@@ -2,8 +2,7 @@
 ** escapes.h - files of all kinds in which one text stands wherever a text may stand: so that tests
 ** find where a command prints one as it is. The text has no zero byte and at most 200 bytes.
 */
-#ifndef LUAHEAP_ESCAPES_H
-#define LUAHEAP_ESCAPES_H
+#pragma once
 
 #include "forged_core.h"
 #include "forged_profile.h"
@@ -18,5 +17,3 @@ void escapes_profile(forged_profile *f, bool is_aggregate, const char *text);
 
 /* Of a process with this name, these arguments and files. */
 void escapes_core(forged_core *c, const char *text);
-
-#endif

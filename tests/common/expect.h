@@ -1,8 +1,7 @@
 /*
 ** expect.h - the check that a file in memory does not open, and why. After <cmocka.h>.
 */
-#ifndef LUAHEAP_EXPECT_H
-#define LUAHEAP_EXPECT_H
+#pragma once
 
 #include "read/snapshot.h"
 
@@ -16,5 +15,3 @@ static inline void expect_failure(const void *data, size_t size, int code, uint6
   assert_int_equal(error.code, code);
   assert_int_equal(error.offset, offset);
 }
-
-#endif

@@ -16,8 +16,7 @@
 ** names and groups what is in it, families_tracked.c those of programs that were tracked,
 ** families_texts.c those of Lua 5.5, whose strings have texts elsewhere.
 */
-#ifndef LUAHEAP_FAMILIES_H
-#define LUAHEAP_FAMILIES_H
+#pragma once
 
 #include "forged_file.h"
 
@@ -111,5 +110,3 @@ void family_begin_texts(forge *f, const heap_family *family);
 ** are older than all marks. */
 void family_begin_tracked(forge *f, const heap_family *family, unsigned n);
 void family_end_tracked(forge *f, const heap_family *family, unsigned n);
-
-#endif

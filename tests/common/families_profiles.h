@@ -9,8 +9,7 @@
 **     ... f.data, f.size; about 1 MiB ...
 **     forge_drop_profile(&f);
 */
-#ifndef LUAHEAP_FAMILIES_PROFILES_H
-#define LUAHEAP_FAMILIES_PROFILES_H
+#pragma once
 
 #include "forged_profile.h"
 
@@ -28,5 +27,3 @@ unsigned profile_family_scale(const profile_family *family, size_t bytes);
 
 /* To be freed by forge_drop_profile. */
 void profile_family_make(forged_profile *f, const profile_family *family, unsigned n);
-
-#endif

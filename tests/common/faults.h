@@ -5,8 +5,7 @@
 ** those of the library and of the test come here, and those of libc, Lua and cmocka do not. What is
 ** planned lies in shared memory: a forked child goes on with it, and its calls are counted, too.
 */
-#ifndef LUAHEAP_FAULTS_H
-#define LUAHEAP_FAULTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void faults_clear(void);
 
 /* Calls `first` to `last` of a kind fail. */
 void faults_plan(fault_call call, size_t first, size_t last, int os_errno);
-
-#endif

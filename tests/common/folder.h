@@ -2,8 +2,7 @@
 ** folder.h - a folder of its own for a test, or for all tests of a program: the current one while
 ** they run, and gone afterwards, whatever they left in it.
 */
-#ifndef LUAHEAP_TESTS_FOLDER_H
-#define LUAHEAP_TESTS_FOLDER_H
+#pragma once
 
 /* Makes the folder, and goes there. 0, or -1: it cannot. */
 int folder_enter(void);
@@ -15,5 +14,3 @@ int folder_leave(void);
 #define folder_run(tests) \
   (folder_enter() ? 1 : folder_leave_after(cmocka_run_group_tests(tests, NULL, NULL)))
 int folder_leave_after(int n_failed);
-
-#endif

@@ -13,8 +13,7 @@
 ** What is set before forge_core_end says how it is laid out; what is changed in c.bytes after, how
 ** it lies.
 */
-#ifndef LUAHEAP_FORGED_CORE_H
-#define LUAHEAP_FORGED_CORE_H
+#pragma once
 
 #include <elf.h>
 #include <stdbool.h>
@@ -67,5 +66,3 @@ void forge_elf_page(uint8_t page[4096], uint8_t value, size_t n);
 /* A page of the stack as the kernel leaves it, for FORGED_STACK: these arguments (NULL ends them),
 ** an environment of two, the auxiliary vector, and the random bytes A0, A1 and so on. */
 void forge_stack_page(uint8_t page[4096], const char *const *arguments);
-
-#endif

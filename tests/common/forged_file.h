@@ -13,8 +13,7 @@
 ** The fields of `footer` that counting fills may be changed before forge_finish. When memory runs
 ** out the program ends: it is a test.
 */
-#ifndef LUAHEAP_FORGED_FILE_H
-#define LUAHEAP_FORGED_FILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -142,5 +141,3 @@ void forge_table(forge *f, uint64_t address, unsigned flags, uint64_t metatable,
 void forge_tags(forge *f, unsigned key, unsigned value);
 
 void forge_root(forge *f, unsigned kind, unsigned index, uint64_t address);
-
-#endif

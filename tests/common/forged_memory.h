@@ -8,8 +8,7 @@
 ** userdata on top of its stack, the global state, a registry, a metatable of strings, and the names
 ** of metamethods.
 */
-#ifndef LUAHEAP_FORGED_MEMORY_H
-#define LUAHEAP_FORGED_MEMORY_H
+#pragma once
 
 #include "take/raw.h"
 
@@ -70,5 +69,3 @@ typedef struct corruption {
   static void name(image *m) { \
     code;                      \
   }
-
-#endif

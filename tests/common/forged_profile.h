@@ -14,8 +14,7 @@
 **
 ** When memory runs out the program ends: it is a test.
 */
-#ifndef LUAHEAP_FORGED_PROFILE_H
-#define LUAHEAP_FORGED_PROFILE_H
+#pragma once
 
 #include "forged_file.h"
 #include "profile/format.h"
@@ -64,5 +63,3 @@ void forge_call(forged_profile *f, const lh_profile_call *call);
 
 /* Makes all checksums right again, as far as there are blocks. */
 void forge_seal_profile(uint8_t *data, size_t size);
-
-#endif

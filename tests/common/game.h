@@ -2,8 +2,7 @@
 ** game.h - a library, or a program, in C that registers functions in Lua, for tests of what these
 ** are called: game_compile makes it in the current folder.
 */
-#ifndef LUAHEAP_TESTS_GAME_H
-#define LUAHEAP_TESTS_GAME_H
+#pragma once
 
 /* What its array `game` has, in this order: functions that are registered as "send" and "close",
 ** one that an array names which is none of Lua's, one that no array names, one that is exported. */
@@ -19,5 +18,3 @@ void game_compile_program(const char *name, const char *compiler, const char *op
 
 /* The address that the linker gave a function. */
 unsigned long long game_linked_at(const char *file, const char *function);
-
-#endif

@@ -2,8 +2,7 @@
 ** host_program.h - a program beside this one, to be looked at from outside. It says "ready" on its
 ** standard output once it is as far, and dies with this process.
 */
-#ifndef LUAHEAP_TESTS_HOST_PROGRAM_H
-#define LUAHEAP_TESTS_HOST_PROGRAM_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -12,5 +11,3 @@ pid_t host_start(const char *name, const char *argument);
 
 /* Kills it. */
 void host_program_end(pid_t host);
-
-#endif

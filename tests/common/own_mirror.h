@@ -3,8 +3,7 @@
 ** copy: for tests of what is done in a mirror. To be included once in a program: it stands in for
 ** what makes mirrors. After <cmocka.h>.
 */
-#ifndef LUAHEAP_TESTS_OWN_MIRROR_H
-#define LUAHEAP_TESTS_OWN_MIRROR_H
+#pragma once
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -115,5 +114,3 @@ static inline int shoot(lua_State *L, const lh_mirrored *m, lh_outside_request *
   lua_pop(L, 1);
   return lh_write_mirrored(m, request, error);
 }
-
-#endif

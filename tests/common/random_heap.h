@@ -4,8 +4,7 @@
 ** What is asked of a snapshot as though edges were gone can so be asked of one that never had them:
 ** random_heap_cut takes edges, random_heap_remove an object out of the description.
 */
-#ifndef LUAHEAP_RANDOM_HEAP_H
-#define LUAHEAP_RANDOM_HEAP_H
+#pragma once
 
 #include "forged_file.h"
 
@@ -35,5 +34,3 @@ void random_heap_remove(random_heap *h, lh_id id);
 
 /* The snapshot, to be closed before `file` is freed by forge_free. */
 lh_snapshot *random_heap_open(const random_heap *h, forge *file);
-
-#endif

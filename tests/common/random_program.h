@@ -2,8 +2,7 @@
 ** random_program.h - a program that allocates, resizes and frees at random, always the same, and
 ** keeps a record of it: what a profile of it must say.
 */
-#ifndef LUAHEAP_RANDOM_PROGRAM_H
-#define LUAHEAP_RANDOM_PROGRAM_H
+#pragma once
 
 #include "track/definitions.h"
 #include "track/profile.h"
@@ -47,5 +46,3 @@ lh_profile_options options_of(const program *p, const char *path);
 
 /* The clock goes on by so many, for a test that is linked with --wrap=clock_gettime. */
 void pass_seconds(unsigned seconds);
-
-#endif

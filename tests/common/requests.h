@@ -3,8 +3,7 @@
 ** about another process: ptrace(), waitid(), kill(). A test that uses it is linked with --wrap for
 ** these (see the Makefile).
 */
-#ifndef LUAHEAP_TESTS_REQUESTS_H
-#define LUAHEAP_TESTS_REQUESTS_H
+#pragma once
 
 /* Calls `event` once, before the n-th request from now on, counted from 1. NULL: they are only
 ** counted. */
@@ -12,5 +11,3 @@ void requests_begin(int n, void (*event)(void *payload), void *payload);
 
 /* How many there were. */
 int requests_end(void);
-
-#endif

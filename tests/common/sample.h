@@ -2,8 +2,7 @@
 ** sample.h - a small heap with every kind of record, reference and value in it, for the reader's
 ** tests.
 */
-#ifndef LUAHEAP_SAMPLE_H
-#define LUAHEAP_SAMPLE_H
+#pragma once
 
 #include "forged_file.h"
 
@@ -54,5 +53,3 @@ void sample_tracked_heap(forge *f);
 void sample_outside_heap(forge *f);
 
 enum { SAMPLE_STACKS = 3 };
-
-#endif

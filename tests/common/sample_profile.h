@@ -1,8 +1,7 @@
 /*
 ** sample_profile.h - small profiles with one of everything.
 */
-#ifndef LUAHEAP_SAMPLE_PROFILE_H
-#define LUAHEAP_SAMPLE_PROFILE_H
+#pragma once
 
 #include "forged_profile.h"
 
@@ -19,5 +18,3 @@ void forge_aggregate(forged_profile *f);
 
 /* A whole file: 0 is one of eleven events in two blocks, 1 an aggregate. */
 void forge_any(forged_profile *f, int which);
-
-#endif

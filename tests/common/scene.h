@@ -2,8 +2,7 @@
 ** scene.h - where the tests of the writing half play: a Lua state with some objects, in a folder of
 ** its own that is the current one.
 */
-#ifndef LUAHEAP_SCENE_H
-#define LUAHEAP_SCENE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ size_t scene_count_descriptors(void);
 
 /* Takes a snapshot, in the background if asked, and waits for it. */
 int scene_take(lua_State *L, const char *path, bool background, lh_error *error);
-
-#endif

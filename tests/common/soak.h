@@ -2,8 +2,7 @@
 ** soak.h - how often a test that repeats itself does so: N of the environment says how many times
 ** as often as in `make test`, where that is once. `make soak` sets N. After <stdlib.h>.
 */
-#ifndef LUAHEAP_SOAK_H
-#define LUAHEAP_SOAK_H
+#pragma once
 
 /* N; 1 where the environment does not have it. */
 static inline unsigned soak_factor(void) {
@@ -30,5 +29,3 @@ static inline unsigned soak_step(unsigned n) {
 static inline unsigned soak_times(unsigned n) {
   return (n * soak_factor() + SOAK_STEP - 1) / SOAK_STEP;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
 ** state_search.h - a search for the Lua states of a process, and the states that it shall find.
 */
-#ifndef LUAHEAP_TESTS_STATE_SEARCH_H
-#define LUAHEAP_TESTS_STATE_SEARCH_H
+#pragma once
 
 #include <lua.h>
 #include <sys/types.h>
@@ -35,5 +34,3 @@ lua_State *arena_new_state(arena *a);
 
 /* In a child process, which ends if the code fails. */
 void arena_run(lua_State *L, const char *code, const char *name);
-
-#endif

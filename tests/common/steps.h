@@ -2,8 +2,7 @@
 ** steps.h - heaps of real Lua programs that run in steps, with a snapshot after each, in memory.
 ** Random ones are told by a seed.
 */
-#ifndef LUAHEAP_STEPS_H
-#define LUAHEAP_STEPS_H
+#pragma once
 
 #include "forged_file.h"
 #include "read/snapshot.h"
@@ -53,5 +52,3 @@ lh_snapshot *program_step(program *p, const char *text);
     }                                                               \
     assert_int_equal(outcome, LH_OK);                               \
   } while (0)
-
-#endif

@@ -12,8 +12,7 @@
 **     subject_go_on(&s);         // returns when it waits again
 **     subject_end(&s);
 */
-#ifndef LUAHEAP_TESTS_SUBJECT_H
-#define LUAHEAP_TESTS_SUBJECT_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -35,5 +34,3 @@ void subject_wait(const subject *self);
 
 /* Memory that it shares with the test. */
 void *subject_share(size_t bytes);
-
-#endif

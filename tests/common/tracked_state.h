@@ -5,8 +5,7 @@
 ** A hook at each instruction tells it which thread runs, and lets Lua keep in the frame where
 ** exactly that stands.
 */
-#ifndef LUAHEAP_TESTS_TRACKED_STATE_H
-#define LUAHEAP_TESTS_TRACKED_STATE_H
+#pragma once
 
 #include "track/stacks.h"
 
@@ -38,5 +37,3 @@ const char *tracked_name(const tracked *t, uint32_t name, size_t *n);
 ** shows what there is. */
 uint64_t tracked_made(const tracked *t, const char *expected);
 void tracked_assert(const tracked *t, const char *expected);
-
-#endif

@@ -6,8 +6,7 @@
 ** of it is checked, counted and removed. The allocation function knows the bytes that it has given,
 ** and fails as it is told.
 */
-#ifndef LUAHEAP_TESTS_WATCHED_H
-#define LUAHEAP_TESTS_WATCHED_H
+#pragma once
 
 #include <lua.h>
 #include <stdatomic.h>
@@ -44,5 +43,3 @@ void host_end(host *h);
 void host_report(const lh_watch_report *report, void *payload);
 
 void *host_allocate(void *data, void *block, size_t old_bytes, size_t bytes);
-
-#endif

@@ -3,8 +3,7 @@
 ** -fsanitize-coverage=trace-pc every basic block counts one. So figures are the same on each
 ** machine and under any load, but for the seeds of hash tables. In other trees nothing is counted.
 */
-#ifndef LUAHEAP_WORK_H
-#define LUAHEAP_WORK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ extern uint64_t work_done;
 /* Asks a question, and tells its answer: as text, and each cell of as many rows as the request's
 ** limit says. */
 void work_ask(const char *question, lh_snapshot *snapshot, const lh_request *request);
-
-#endif

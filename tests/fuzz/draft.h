@@ -7,8 +7,7 @@
 **     lies.c     new records that are right but lie
 **     mutate.c   what is changed, and libFuzzer's functions
 */
-#ifndef LUAHEAP_DRAFT_H
-#define LUAHEAP_DRAFT_H
+#pragma once
 
 #include "forged_file.h"
 #include "read/snapshot.h"
@@ -92,5 +91,3 @@ void lie_outside(draft *d);
 
 /* The mark that a snapshot with this `info` would leave. */
 bool lie_own_mark(draft *d, uint64_t address, record *out);
-
-#endif

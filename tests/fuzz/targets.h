@@ -1,8 +1,7 @@
 /*
 ** targets.h - what a fuzz target says of itself, each in its own file.
 */
-#ifndef LUAHEAP_TARGETS_H
-#define LUAHEAP_TARGETS_H
+#pragma once
 
 #include "ask.h"
 
@@ -10,5 +9,3 @@
 extern const size_t most_parts;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#endif

@@ -2,8 +2,7 @@
 ** truth.h - what a Lua that truth.sh built says of itself: who runs, and where. For the tests of
 ** lib/track, which are loaded into it.
 */
-#ifndef LUAHEAP_TESTS_TRUTH_H
-#define LUAHEAP_TESTS_TRUTH_H
+#pragma once
 
 #include "take/raw.h"
 
@@ -39,5 +38,3 @@ static inline truth truth_now(const lh_layout *layout) {
   t.next = RAW_FIELD(t.call, TRUTH_NEXT, const uint32_t *);
   return t;
 }
-
-#endif
