@@ -1,6 +1,4 @@
-/*
-** json.c - JSON on stdout. A document is written while it is made.
-*/
+/* json.c - JSON on stdout. A document is written while it is made. */
 #include <stdio_ext.h>
 
 #include "cli.h"

@@ -1,6 +1,4 @@
-/*
-** open.c - opens, analyses and classifies a snapshot; shows progress beyond 8 MB (0.25 s).
-*/
+/* open.c - opens, analyses and classifies a snapshot; shows progress beyond 8 MB (0.25 s). */
 #include <malloc.h>
 #include <sched.h>
 #include <sys/mman.h>

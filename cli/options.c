@@ -1,6 +1,4 @@
-/*
-** options.c - parses a command's options and prints its help, both from one table.
-*/
+/* options.c - parses a command's options and prints its help, both from one table. */
 #include <langinfo.h>
 #include <limits.h>
 #include <locale.h>

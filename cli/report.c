@@ -1,6 +1,4 @@
-/*
-** report.c - lays out an answer of the library (rooms/report.h) as text or JSON.
-*/
+/* report.c - lays out an answer of the library (rooms/report.h) as text or JSON. */
 #include "cli.h"
 
 /* Keeps a file name that begins with - from being taken for an option. */

@@ -1,6 +1,4 @@
-/*
-** base.c - errors and allocation (see base.h).
-*/
+/* base.c - errors and allocation (see base.h). */
 #include "base.h"
 
 #include <malloc.h>

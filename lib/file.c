@@ -1,6 +1,4 @@
-/*
-** file.c - makes, fills and names an output file (see file.h).
-*/
+/* file.c - makes, fills and names an output file (see file.h). */
 #include "file.h"
 
 #include <fcntl.h>

@@ -1,6 +1,4 @@
-/*
-** near_words.c - tells whether a word that nobody knows is a known one, mistyped once.
-*/
+/* near_words.c - tells whether a word that nobody knows is a known one, mistyped once. */
 #include "base.h"
 
 static char lower(char c) {

@@ -1,6 +1,4 @@
-/*
-** quiet_io.h - what else of quiet_io.c the module's own files need.
-*/
+/* quiet_io.h - what else of quiet_io.c the module's own files need. */
 #pragma once
 
 #include <signal.h>

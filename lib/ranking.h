@@ -1,6 +1,4 @@
-/*
-** ranking.h - keeps the best few of many candidates, or takes the best one each time; sorts.
-*/
+/* ranking.h - keeps the best few of many candidates, or takes the best one each time; sorts. */
 #pragma once
 
 #include "base.h"

@@ -1,6 +1,4 @@
-/*
-** host.c - checks that the lua_* functions are the host's own (host.h).
-*/
+/* host.c - checks that the lua_* functions are the host's own (host.h). */
 #include "host.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,4 @@
-/*
-** log.h - writes the lines of heap.auto.
-*/
+/* log.h - writes the lines of heap.auto. */
 #pragma once
 
 /* Writes one line, made of its parts, by system calls alone: so also in a signal handler and in a

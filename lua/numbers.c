@@ -1,6 +1,4 @@
-/*
-** numbers.c - `require "heap.numbers"`, in heap.so: numbers in the library's words.
-*/
+/* numbers.c - `require "heap.numbers"`, in heap.so: numbers in the library's words. */
 #include "host.h"
 
 static uint64_t check_number(lua_State *L, int index) {

@@ -1,6 +1,4 @@
-/*
-** options.c - reads a table of options from Lua (options.h).
-*/
+/* options.c - reads a table of options from Lua (options.h). */
 #include "options.h"
 
 #include "rooms/graph.h"

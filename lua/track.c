@@ -1,6 +1,4 @@
-/*
-** track.c - heap.track and heap.untrack (rooms/take.h). heap/meta.lua documents the options.
-*/
+/* track.c - heap.track and heap.untrack (rooms/take.h). heap/meta.lua documents the options. */
 #include "host.h"
 #include "options.h"
 

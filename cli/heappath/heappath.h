@@ -1,6 +1,4 @@
-/*
-** heappath.h - shared parts: paths.c answers about one object, set.c and query.c about a set.
-*/
+/* heappath.h - shared parts: paths.c answers about one object, set.c and query.c about a set. */
 #pragma once
 
 #include "cli.h"

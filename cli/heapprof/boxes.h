@@ -1,6 +1,4 @@
-/*
-** boxes.h - names of lines and functions in other tools' form, on one line; Memory Blueprint.
-*/
+/* boxes.h - names of lines and functions in other tools' form, on one line; Memory Blueprint. */
 #pragma once
 
 #include "cli.h"

@@ -1,6 +1,4 @@
-/*
-** kinds.c - steps through the rows of each table; columns are facts (rooms/report.h, part 5).
-*/
+/* kinds.c - steps through the rows of each table; columns are facts (rooms/report.h, part 5). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
-/*
-** connections.c - see connections.h. Each function scans the table, which is small.
-*/
+/* connections.c - see connections.h. Each function scans the table, which is small. */
 #include "connections.h"
 
 #include <netinet/in.h>

@@ -1,6 +1,4 @@
-/*
-** connections.h - the server's few connections: without the token a client can only occupy them.
-*/
+/* connections.h - the server's few connections: without the token a client can only occupy them. */
 #pragma once
 
 #include <stdbool.h>

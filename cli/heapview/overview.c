@@ -1,6 +1,4 @@
-/*
-** overview.c - the opened files, the pages that they allow, and the first questions of a page.
-*/
+/* overview.c - the opened files, the pages that they allow, and the first questions of a page. */
 #include "heapview.h"
 
 /* The command line, such as "heapview a b c". `--` keeps a file from being taken for an option. */

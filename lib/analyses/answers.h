@@ -1,6 +1,4 @@
-/*
-** answers.h - The answers about one snapshot: leak candidates, owners, waste, classes.
-*/
+/* answers.h - The answers about one snapshot: leak candidates, owners, waste, classes. */
 #pragma once
 
 #include "graph/answers.h"

@@ -1,6 +1,4 @@
-/*
-** answers.h - The answers about two or more snapshots: new objects that stay, and growth.
-*/
+/* answers.h - The answers about two or more snapshots: new objects that stay, and growth. */
 #pragma once
 
 #include "graph/answers.h"

@@ -1,6 +1,4 @@
-/*
-** diff.c - Compares snapshots: finds objects allocated in a time window that stay.
-*/
+/* diff.c - Compares snapshots: finds objects allocated in a time window that stay. */
 #include "compare.h"
 
 #include <string.h>

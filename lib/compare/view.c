@@ -1,6 +1,4 @@
-/*
-** view.c - Views the ladder's tree by path alone: the class of each path, growth by owner.
-*/
+/* view.c - Views the ladder's tree by path alone: the class of each path, growth by owner. */
 #include "compare.h"
 
 static uint32_t path_of_place(const lh_ladder *ladder, const lh_known_place *place) {

@@ -1,6 +1,4 @@
-/*
-** answers.h - conclusions from the ages of objects, and from cuts of references.
-*/
+/* answers.h - conclusions from the ages of objects, and from cuts of references. */
 #pragma once
 
 #include "rooms/graph.h"

@@ -1,6 +1,4 @@
-/*
-** release.c - the table of a minor release (structure.h).
-*/
+/* release.c - the table of a minor release (structure.h). */
 #include "mirrored.h"
 
 const lh_lua LH_LUA_TABLE = {.name = LH_LUA_NAME,

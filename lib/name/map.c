@@ -1,6 +1,4 @@
-/*
-** map.c - hash tables (see map.h).
-*/
+/* map.c - hash tables (see map.h). */
 #include "map.h"
 
 enum { FIRST_SLOTS = 16, FIRST_RANDOM_SLOTS = 128 };

@@ -1,6 +1,4 @@
-/*
-** names.c - objects, keys and edges as text, in Lua's language where possible (see names.h).
-*/
+/* names.c - objects, keys and edges as text, in Lua's language where possible (see names.h). */
 #include "names.h"
 #include "read/decode.h"
 

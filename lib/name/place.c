@@ -1,6 +1,4 @@
-/*
-** place.c - groups objects by place (see place.h).
-*/
+/* place.c - groups objects by place (see place.h). */
 #include "place.h"
 
 /* Limit for all texts, in sizes of the file. Only a file made for an attack has more. */

@@ -1,6 +1,4 @@
-/*
-** place_steps.c - the tree of steps that places are (see place_steps.h).
-*/
+/* place_steps.c - the tree of steps that places are (see place_steps.h). */
 #include "place_steps.h"
 #include "names.h"
 

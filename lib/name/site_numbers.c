@@ -1,6 +1,4 @@
-/*
-** site_numbers.c - numbers sites by content (see allocated.h).
-*/
+/* site_numbers.c - numbers sites by content (see allocated.h). */
 #include "allocated.h"
 #include "text.h"
 

@@ -1,6 +1,4 @@
-/*
-** stable_text.c - replaces numbers in labels of steps and names of classes by *.
-*/
+/* stable_text.c - replaces numbers in labels of steps and names of classes by *. */
 #include <ctype.h>
 
 #include "place.h"

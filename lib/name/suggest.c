@@ -1,6 +1,4 @@
-/*
-** suggest.c - suggests names for a misspelt one.
-*/
+/* suggest.c - suggests names for a misspelt one. */
 #include "find.h"
 
 enum { LONGEST = 63, SHOWN_SUGGESTIONS = 3, SHOWN_KEYS = 8 };

@@ -1,6 +1,4 @@
-/*
-** text.c - growing text and escaping (see text.h).
-*/
+/* text.c - growing text and escaping (see text.h). */
 #include "text.h"
 
 #include <math.h>

@@ -1,6 +1,4 @@
-/*
-** text.h - text that grows. All bytes of a heap are printed through it: valid UTF-8, one line.
-*/
+/* text.h - text that grows. All bytes of a heap are printed through it: valid UTF-8, one line. */
 #pragma once
 
 #include <stdarg.h>

@@ -1,6 +1,4 @@
-/*
-** memory.h - reads a target's memory: spans of addresses, written pages, a page cache, copies.
-*/
+/* memory.h - reads a target's memory: spans of addresses, written pages, a page cache, copies. */
 #pragma once
 
 #include "outside.h"

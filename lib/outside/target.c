@@ -1,6 +1,4 @@
-/*
-** target.c - functions for any target, a process or a core file.
-*/
+/* target.c - functions for any target, a process or a core file. */
 #include "outside.h"
 
 void lh_target_free(lh_target *target) {

@@ -1,6 +1,4 @@
-/*
-** watched_words.h - reports when a child of continue_copy.c writes to one of two words.
-*/
+/* watched_words.h - reports when a child of continue_copy.c writes to one of two words. */
 #pragma once
 
 #include "continue_copy.h"

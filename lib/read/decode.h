@@ -1,6 +1,4 @@
-/*
-** decode.h - objects and edges, decoded: the calls that only the library uses.
-*/
+/* decode.h - objects and edges, decoded: the calls that only the library uses. */
 #pragma once
 
 #include "snapshot.h"

@@ -1,6 +1,4 @@
-/*
-** object.c - decodes one object, the entries of a table and the frames of a thread.
-*/
+/* object.c - decodes one object, the entries of a table and the frames of a thread. */
 #include <string.h>
 
 #include "decode.h"

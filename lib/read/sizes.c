@@ -1,6 +1,4 @@
-/*
-** sizes.c - the sizes of each release of Lua (see sizes.h).
-*/
+/* sizes.c - the sizes of each release of Lua (see sizes.h). */
 #include "sizes.h"
 
 #include <string.h>

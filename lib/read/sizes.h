@@ -1,6 +1,4 @@
-/*
-** sizes.h - the bytes that Lua allocates for the parts of objects, by its release.
-*/
+/* sizes.h - the bytes that Lua allocates for the parts of objects, by its release. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,4 @@
-/*
-** type_names.c - the names of types, lists, thread states and edge kinds, as in --json.
-*/
+/* type_names.c - the names of types, lists, thread states and edge kinds, as in --json. */
 #include "base.h"
 #include "rooms/graph.h"
 

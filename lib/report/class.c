@@ -1,6 +1,4 @@
-/*
-** class.c - the instances of a class: number, sizes, ages, sites, fields and referrers.
-*/
+/* class.c - the instances of a class: number, sizes, ages, sites, fields and referrers. */
 #include "report/report.h"
 
 static const lh_spread *spread_of(const lh_description *d, lh_measure measure) {

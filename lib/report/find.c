@@ -1,6 +1,4 @@
-/*
-** find.c - finds the object that a text names, and completes the beginning of a name.
-*/
+/* find.c - finds the object that a text names, and completes the beginning of a name. */
 #include "report/report.h"
 
 #define ROW lh_found

@@ -1,6 +1,4 @@
-/*
-** growing.c - collections that seem to have no limit, with the evidence for and against.
-*/
+/* growing.c - collections that seem to have no limit, with the evidence for and against. */
 #include "report/report.h"
 
 const char *lh_prospect_name(lh_prospect prospect) {

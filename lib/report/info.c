@@ -1,6 +1,4 @@
-/*
-** info.c - facts about a snapshot, and a ledger that adds up to collectgarbage("count").
-*/
+/* info.c - facts about a snapshot, and a ledger that adds up to collectgarbage("count"). */
 #include "report/report.h"
 
 typedef struct of_type {

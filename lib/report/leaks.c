@@ -1,6 +1,4 @@
-/*
-** leaks.c - leak candidates by certainty, then bytes; then objects that are only big.
-*/
+/* leaks.c - leak candidates by certainty, then bytes; then objects that are only big. */
 #include "report/leaks.h"
 
 #include "thresholds.h"

@@ -1,6 +1,4 @@
-/*
-** leaks.h - rows of leak candidates (leaks.c), made by leaks_rows.c from the analyses.
-*/
+/* leaks.h - rows of leak candidates (leaks.c), made by leaks_rows.c from the analyses. */
 #pragma once
 
 #include "name/place_steps.h"

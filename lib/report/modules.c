@@ -1,6 +1,4 @@
-/*
-** modules.c - the bytes that each module and global retains, and reaches.
-*/
+/* modules.c - the bytes that each module and global retains, and reaches. */
 #include "report/report.h"
 
 #define ROW lh_module

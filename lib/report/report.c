@@ -1,6 +1,4 @@
-/*
-** report.c - asks a question, and reads the cells of its answer.
-*/
+/* report.c - asks a question, and reads the cells of its answer. */
 #include "report/report.h"
 
 #define LISTED(name) &lh_##name##_question,

@@ -1,6 +1,4 @@
-/*
-** set.c - why many objects are alive: their paths merged into one tree, after the main paths.
-*/
+/* set.c - why many objects are alive: their paths merged into one tree, after the main paths. */
 #include "report/report.h"
 
 /* The sentence names three paths, or four if that is all; long sentences are split into lines. */

@@ -1,6 +1,4 @@
-/*
-** suspects.c - holders of much memory: what they hold, how much, and the next questions.
-*/
+/* suspects.c - holders of much memory: what they hold, how much, and the next questions. */
 #include "report/report.h"
 
 #define ROW lh_accumulated

@@ -1,6 +1,4 @@
-/*
-** text.c - a report as plain text, for Lua's tostring. Tables have at most 20 rows.
-*/
+/* text.c - a report as plain text, for Lua's tostring. Tables have at most 20 rows. */
 #include "report/report.h"
 
 enum { MOST_ROWS = 20, GAP = 2 };

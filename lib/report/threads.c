@@ -1,6 +1,4 @@
-/*
-** threads.c - the stacks of coroutines, grouped by place, and what they retain.
-*/
+/* threads.c - the stacks of coroutines, grouped by place, and what they retain. */
 #include "report/report.h"
 
 enum { USUAL_FRAMES = 8 };

@@ -1,6 +1,4 @@
-/*
-** tiles.c - tiles (view/answers.h) as rows: retained sizes as areas, and as a flame graph.
-*/
+/* tiles.c - tiles (view/answers.h) as rows: retained sizes as areas, and as a flame graph. */
 #include "report/report.h"
 
 typedef struct tiles_result {

@@ -1,6 +1,4 @@
-/*
-** under.c - the objects that an object retains, as a tree.
-*/
+/* under.c - the objects that an object retains, as a tree. */
 #include "report/report.h"
 
 /* Defaults: four levels, ten rows each, rows of at least 1/100 of all. */

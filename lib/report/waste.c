@@ -1,6 +1,4 @@
-/*
-** waste.c - memory that a program could give back: how much, of which kind, where, and how.
-*/
+/* waste.c - memory that a program could give back: how much, of which kind, where, and how. */
 #include "report/report.h"
 
 /* Without -n: places of each kind; kinds below this part of the heap (1/100) are only counted. */

@@ -1,6 +1,4 @@
-/*
-** analyses.h - modules, why a set of objects is alive, and pictures of paths.
-*/
+/* analyses.h - modules, why a set of objects is alive, and pictures of paths. */
 #pragma once
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
-/*
-** compare.h - compares snapshots of one process or several: what is new, what grows.
-*/
+/* compare.h - compares snapshots of one process or several: what is new, what grows. */
 #pragma once
 
 #include "rooms/graph.h"

@@ -1,6 +1,4 @@
-/*
-** graph.h - retained sizes, dominators, classes, names, paths, and finding objects.
-*/
+/* graph.h - retained sizes, dominators, classes, names, paths, and finding objects. */
 #pragma once
 
 #include "rooms/read.h"

@@ -1,6 +1,4 @@
-/*
-** take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects.
-*/
+/* take.h - in a program that runs Lua: snapshots, marks, watchers, its own objects. */
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,4 @@
-/*
-** chain.c - iterates over the marks of a state, without Lua: heapattach does, too.
-*/
+/* chain.c - iterates over the marks of a state, without Lua: heapattach does, too. */
 #include "own.h"
 
 lh_chain lh_chain_begin(const lh_state *state) {

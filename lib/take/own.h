@@ -1,6 +1,4 @@
-/*
-** own.h - the userdata that luaheap keeps in an attached Lua state, as memory: no Lua is needed.
-*/
+/* own.h - the userdata that luaheap keeps in an attached Lua state, as memory: no Lua is needed. */
 #pragma once
 
 #include "walk.h"

@@ -1,6 +1,4 @@
-/*
-** thread_set.c - an open hash table of threads, by address (thread_set.h).
-*/
+/* thread_set.c - an open hash table of threads, by address (thread_set.h). */
 #include "thread_set.h"
 
 #include "state.h"

@@ -1,6 +1,4 @@
-/*
-** writer.c - blocks, their hashes, and the end of a snapshot file (writer.h, format.h).
-*/
+/* writer.c - blocks, their hashes, and the end of a snapshot file (writer.h, format.h). */
 #include "writer.h"
 
 #include "raw.h"

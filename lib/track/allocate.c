@@ -1,6 +1,4 @@
-/*
-** allocate.c - the long paths that all allocation functions share (allocate.h).
-*/
+/* allocate.c - the long paths that all allocation functions share (allocate.h). */
 #include "allocate.h"
 
 #include <sched.h>

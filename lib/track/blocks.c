@@ -1,6 +1,4 @@
-/*
-** blocks.c - finds the lives of blocks (blocks.h).
-*/
+/* blocks.c - finds the lives of blocks (blocks.h). */
 #include "blocks.h"
 
 enum { FULL = UINT8_MAX };

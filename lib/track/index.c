@@ -1,6 +1,4 @@
-/*
-** index.c - see index.h.
-*/
+/* index.c - see index.h. */
 #include "index.h"
 
 static void put_slot(lh_index *index, lh_index_slot slot) {

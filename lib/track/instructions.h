@@ -1,6 +1,4 @@
-/*
-** instructions.h - what each Lua instruction does with its registers, its position and memory.
-*/
+/* instructions.h - what each Lua instruction does with its registers, its position and memory. */
 #pragma once
 
 #include "rooms/read.h"

@@ -1,6 +1,4 @@
-/*
-** lookup.c - see stacks.h.
-*/
+/* lookup.c - see stacks.h. */
 #include "stacks.h"
 
 #include "position.h"

@@ -1,6 +1,4 @@
-/*
-** pool.c - refills a slab's list of slots, and returns the memory of empty slabs (pool.h).
-*/
+/* pool.c - refills a slab's list of slots, and returns the memory of empty slabs (pool.h). */
 #include "pool.h"
 
 enum {

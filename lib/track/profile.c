@@ -1,6 +1,4 @@
-/*
-** profile.c - the life of a profile, its file, and the work after each KB of events (profile.h).
-*/
+/* profile.c - the life of a profile, its file, and the work after each KB of events (profile.h). */
 #include "track/profile.h"
 
 #include <sys/file.h>

@@ -1,6 +1,4 @@
-/*
-** profile_blocks.c - writes blocks, and the parts of all profiles (profile.h).
-*/
+/* profile_blocks.c - writes blocks, and the parts of all profiles (profile.h). */
 #include "profile.h"
 #include "take/take.h"
 

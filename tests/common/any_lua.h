@@ -1,6 +1,4 @@
-/*
-** any_lua.h - what tests call in Lua 5.4 and 5.5 alike.
-*/
+/* any_lua.h - what tests call in Lua 5.4 and 5.5 alike. */
 #pragma once
 
 #include <lua.h>

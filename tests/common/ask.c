@@ -1,6 +1,4 @@
-/*
-** ask.c - see ask.h.
-*/
+/* ask.c - see ask.h. */
 #include "ask.h"
 #include "analyses/answers.h"
 

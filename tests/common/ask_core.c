@@ -1,6 +1,4 @@
-/*
-** ask_core.c - all that is read of a core (see ask_core.h).
-*/
+/* ask_core.c - all that is read of a core (see ask_core.h). */
 #include "ask_core.h"
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
-/*
-** ask_profile.c - see ask_profile.h.
-*/
+/* ask_profile.c - see ask_profile.h. */
 #include "ask_profile.h"
 
 #include <string.h>

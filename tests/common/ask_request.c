@@ -1,6 +1,4 @@
-/*
-** ask_request.c - see ask_request.h.
-*/
+/* ask_request.c - see ask_request.h. */
 #include "ask_request.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/*
-** attach.c - a process that is held still from outside, in tests of what that does to it.
-*/
+/* attach.c - a process that is held still from outside, in tests of what that does to it. */
 #include "attach.h"
 
 #include <dirent.h>

@@ -1,6 +1,4 @@
-/*
-** attach.h - a process that is held still from outside, in tests of what that does to it.
-*/
+/* attach.h - a process that is held still from outside, in tests of what that does to it. */
 #pragma once
 
 #include <sys/types.h>

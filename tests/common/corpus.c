@@ -1,6 +1,4 @@
-/*
-** corpus.c - replays what the fuzzer has found (corpus.h).
-*/
+/* corpus.c - replays what the fuzzer has found (corpus.h). */
 #include "corpus.h"
 
 #include <dirent.h>

@@ -1,6 +1,4 @@
-/*
-** escapes.c - see escapes.h.
-*/
+/* escapes.c - see escapes.h. */
 #include "escapes.h"
 
 #include <stdio.h>

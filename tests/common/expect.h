@@ -1,6 +1,4 @@
-/*
-** expect.h - the check that a file in memory does not open, and why. After <cmocka.h>.
-*/
+/* expect.h - the check that a file in memory does not open, and why. After <cmocka.h>. */
 #pragma once
 
 #include "read/snapshot.h"

@@ -1,6 +1,4 @@
-/*
-** families_profiles.c - see families_profiles.h.
-*/
+/* families_profiles.c - see families_profiles.h. */
 #include "families_profiles.h"
 
 #include <stdio.h>

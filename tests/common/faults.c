@@ -1,6 +1,4 @@
-/*
-** faults.c - the calls that fail when they are told to (see faults.h).
-*/
+/* faults.c - the calls that fail when they are told to (see faults.h). */
 #include "faults.h"
 
 #include <errno.h>

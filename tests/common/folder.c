@@ -1,6 +1,4 @@
-/*
-** folder.c - a folder of its own for a test (folder.h).
-*/
+/* folder.c - a folder of its own for a test (folder.h). */
 #include "folder.h"
 
 #include <ftw.h>

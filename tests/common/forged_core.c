@@ -1,6 +1,4 @@
-/*
-** forged_core.c - core files of a few KB (see forged_core.h).
-*/
+/* forged_core.c - core files of a few KB (see forged_core.h). */
 #include "forged_core.h"
 
 #include <assert.h>

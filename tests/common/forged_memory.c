@@ -1,6 +1,4 @@
-/*
-** forged_memory.c - forging the memory of a Lua state (forged_memory.h).
-*/
+/* forged_memory.c - forging the memory of a Lua state (forged_memory.h). */
 #include "forged_memory.h"
 
 #include <setjmp.h>

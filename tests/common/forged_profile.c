@@ -1,6 +1,4 @@
-/*
-** forged_profile.c - see forged_profile.h.
-*/
+/* forged_profile.c - see forged_profile.h. */
 #include "forged_profile.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/*
-** game.c - a library, or a program, in C that registers functions in Lua (game.h).
-*/
+/* game.c - a library, or a program, in C that registers functions in Lua (game.h). */
 #include "game.h"
 
 #include <setjmp.h>

@@ -1,6 +1,4 @@
-/*
-** host_program.c - a program beside this one is started, and killed.
-*/
+/* host_program.c - a program beside this one is started, and killed. */
 #include "host_program.h"
 
 #include <fcntl.h>

@@ -1,6 +1,4 @@
-/*
-** random_heap.c - see random_heap.h.
-*/
+/* random_heap.c - see random_heap.h. */
 #include "random_heap.h"
 
 #include "read/snapshot.h"

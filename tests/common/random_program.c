@@ -1,6 +1,4 @@
-/*
-** random_program.c - see random_program.h.
-*/
+/* random_program.c - see random_program.h. */
 #include "random_program.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
-/*
-** read_all.c - see read_all.h.
-*/
+/* read_all.c - see read_all.h. */
 #include "read_all.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
-** requests.c - something happens before the n-th request of the kernel.
-*/
+/* requests.c - something happens before the n-th request of the kernel. */
 #include "requests.h"
 
 #include <signal.h>

@@ -1,6 +1,4 @@
-/*
-** sample.c - the heap of sample.h, forged.
-*/
+/* sample.c - the heap of sample.h, forged. */
 #include "sample.h"
 
 static void tables(forge *f) {

@@ -1,6 +1,4 @@
-/*
-** sample_profile.c - see sample_profile.h.
-*/
+/* sample_profile.c - see sample_profile.h. */
 #include "sample_profile.h"
 
 const lh_profile_info sample_facts = {.program = "lua5.4 app.lua",

@@ -1,6 +1,4 @@
-/*
-** sample_profile.h - small profiles with one of everything.
-*/
+/* sample_profile.h - small profiles with one of everything. */
 #pragma once
 
 #include "forged_profile.h"

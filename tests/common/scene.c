@@ -1,6 +1,4 @@
-/*
-** scene.c - a Lua state in a folder (see scene.h).
-*/
+/* scene.c - a Lua state in a folder (see scene.h). */
 #include "scene.h"
 
 #include <dirent.h>

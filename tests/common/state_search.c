@@ -1,6 +1,4 @@
-/*
-** state_search.c - a search for the Lua states of a process (state_search.h).
-*/
+/* state_search.c - a search for the Lua states of a process (state_search.h). */
 #include "state_search.h"
 #include "any_lua.h"
 

@@ -1,6 +1,4 @@
-/*
-** state_search.h - a search for the Lua states of a process, and the states that it shall find.
-*/
+/* state_search.h - a search for the Lua states of a process, and the states that it shall find. */
 #pragma once
 
 #include <lua.h>

@@ -1,6 +1,4 @@
-/*
-** steps.c - see steps.h. What fails here fails the test.
-*/
+/* steps.c - see steps.h. What fails here fails the test. */
 #include "steps.h"
 #include "rooms/all.h"
 

@@ -1,6 +1,4 @@
-/*
-** subject.c - a process to be looked at from outside.
-*/
+/* subject.c - a process to be looked at from outside. */
 #include "subject.h"
 
 #include <signal.h>

@@ -1,6 +1,4 @@
-/*
-** tracked_state.c - see tracked_state.h.
-*/
+/* tracked_state.c - see tracked_state.h. */
 #include "tracked_state.h"
 #include "any_lua.h"
 

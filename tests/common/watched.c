@@ -1,6 +1,4 @@
-/*
-** watched.c - a host with a watched Lua state (watched.h).
-*/
+/* watched.c - a host with a watched Lua state (watched.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

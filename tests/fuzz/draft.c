@@ -1,6 +1,4 @@
-/*
-** draft.c - taking snapshots apart, and putting them together (see draft.h).
-*/
+/* draft.c - taking snapshots apart, and putting them together (see draft.h). */
 #include "draft.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
-/*
-** targets.h - what a fuzz target says of itself, each in its own file.
-*/
+/* targets.h - what a fuzz target says of itself, each in its own file. */
 #pragma once
 
 #include "ask.h"

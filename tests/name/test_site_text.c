@@ -1,6 +1,4 @@
-/*
-** test_site_text.c - how sites and stacks read.
-*/
+/* test_site_text.c - how sites and stacks read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

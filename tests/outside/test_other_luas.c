@@ -1,6 +1,4 @@
-/*
-** test_other_luas.c - the search for states names the Lua of a process that luaheap cannot read.
-*/
+/* test_other_luas.c - the search for states names the Lua of a process that luaheap cannot read. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>

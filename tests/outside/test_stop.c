@@ -1,6 +1,4 @@
-/*
-** test_stop.c - a process is held still from outside, and goes on.
-*/
+/* test_stop.c - a process is held still from outside, and goes on. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

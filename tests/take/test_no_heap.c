@@ -1,6 +1,4 @@
-/*
-** test_no_heap.c - the walk over what is no heap, in forged memory (forged_memory.h): it ends.
-*/
+/* test_no_heap.c - the walk over what is no heap, in forged memory (forged_memory.h): it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,4 @@
-/*
-** test_watch_hooks.c - what the program's own hooks see of a watcher: nothing.
-*/
+/* test_watch_hooks.c - what the program's own hooks see of a watcher: nothing. */
 #include <lauxlib.h>
 #include <lua.h>
 #include <setjmp.h>
