@@ -85,7 +85,6 @@ static void put_owned(lh_text *to, char *name) {
   lh_free(name);
 }
 
-/* The class of an object; the beginning of a string. */
 static char *class_text(const drawing *d, lh_id id) {
   if (lh_type_of(d->snapshot, id) == LH_TYPE_STRING)
     return lh_string_text(d->snapshot, id, NAME_BYTES / 2);
@@ -330,7 +329,6 @@ static int flush_sink(void *channel) {
   return to->os_errno ? EOF : checked(to, fflush(to->out) == 0);
 }
 
-/* Writes the graph if `code` is 0, and frees the graph. */
 static int close_graph(const drawing *d, int code, FILE *out) {
   sink to = {out, 0};
   if (code == 0) {

@@ -19,7 +19,6 @@ static const char *shown_file_name(const lh_file *file) {
   return file->path + file->name_at;
 }
 
-/* Stores the path, and where the file's name begins in it. */
 static int name_file(lh_file *file, const char *path, lh_error *error) {
   const char *slash = strrchr(path, '/');
   size_t folder = slash ? (size_t)(slash - path) + 1 : 0;

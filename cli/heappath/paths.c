@@ -50,7 +50,6 @@ void free_patterns(lh_removed *list, size_t n) {
 
 /* ==== JSON =========================================================================== */
 
-/* The row stays open. */
 static void open_object(lh_json *w, const char *key, const lh_snapshot *snapshot, lh_id id) {
   lh_json_open_in_line(w, key, '{');
   if (id == LH_ROOT) {

@@ -55,7 +55,6 @@ static int refuse_parameter(const view_asked *asked, const char *key, const char
   return view_refuse(asked->error, "%s needs %s, not '%.64s'", key, needs, value);
 }
 
-/* The snapshot to compare with. */
 static int take_against(view_asked *asked, const char *value) {
   uint64_t i;
   if (!lh_read_number(value, &i))
@@ -142,7 +141,6 @@ static int make_ladder(const view *v, size_t step, lh_ladder **out, lh_error *er
   return code;
 }
 
-/* A ladder of all snapshots; for owners, of the first and last. */
 static int prepare_ladder(view_asked *asked) {
   view *v = asked->v;
   if (v->n < 2) return view_refuse(asked->error, "one snapshot alone is no ladder");
@@ -259,7 +257,6 @@ static int prepare_object(view_asked *asked) {
   return LH_OK;
 }
 
-/* The objects of an OBJECT expression or a fingerprint. */
 static int prepare_set(view_asked *asked) {
   lh_request *r = &asked->request;
   const char *of = r->of != NULL ? r->of : r->name;

@@ -26,7 +26,6 @@ static void send_away(http_connection *g) {
   g->is_leaving = true;
 }
 
-/* Compares addresses without the port. */
 static bool is_from(const http_connection *g, const struct sockaddr *address) {
   if (g->from.ss_family != address->sa_family) return false;
   if (address->sa_family == AF_INET)

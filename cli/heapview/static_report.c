@@ -92,7 +92,6 @@ enum { NEAR_STEPS = 64, MOST_STEPS = 4000, WORK_OF_A_STEP = 10 };
 
 /* ==================================================================================== */
 
-/* An object or class named in an added answer. */
 typedef struct named {
   size_t in; /* number of the snapshot */
   lh_id id;  /* LH_NO_OBJECT: a class */
@@ -389,7 +388,6 @@ static void carry_snapshot(report *r, size_t in) {
   if (in + 1 < n) carry_verdict(r, in);
 }
 
-/* The first answers of the other pages. */
 static void carry_tops(report *r) {
   size_t n = r->v->n, last = n > 0 ? n - 1 : 0;
   if (r->v->usage != NULL) carry_each(r, OF_PROFILE, last, (added){0});
@@ -535,7 +533,6 @@ static void prepare_all(const view *v) {
               &error);
 }
 
-/* For fopencookie. */
 static ssize_t write_bytes(void *cookie, const char *bytes, size_t n) {
   target *to = cookie;
   size_t done = lh_file_write(bytes, n, to->file);

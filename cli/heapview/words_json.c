@@ -58,7 +58,6 @@ static char *link_and(char *link, const char *key, const char *value) {
   return longer;
 }
 
-/* Adds the position of the latest mark with that name. */
 static char *link_and_mark(const words_writer *t, char *link, const char *key, const char *mark) {
   const lh_snapshot *s = t->asked->snapshot;
   char position[24];

@@ -70,7 +70,6 @@ typedef struct lh_garbage_cause {
 void lh_find_garbage_cause(const lh_snapshot *snapshot, lh_garbage_cause *out);
 const char *lh_garbage_reason_name(lh_garbage_reason reason); /* NULL: usual */
 
-/* An allocation site of a tracked program. */
 typedef struct lh_site_row {
   lh_site_id site;         /* 0: the site is unknown */
   uint64_t objects;        /* reachable objects, or garbage; an estimate if sampled */

@@ -12,7 +12,6 @@ typedef struct key_bytes {
   size_t n;
 } key_bytes;
 
-/* A string, and the properties of all strings of its form. */
 typedef struct form {
   key_bytes key;
   bool is_uuid, is_hex, is_name, is_token;

@@ -181,7 +181,6 @@ static uint32_t meeting_of(const lh_step_tree *t, uint32_t a, uint32_t b) {
   return a;
 }
 
-/* Follows a reference to `id` from an object of `step`. */
 static void meet(dividing *d, uint32_t step, lh_id id) {
   lh_step_tree *t = d->tree;
   uint32_t before = t->of[id];

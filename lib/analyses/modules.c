@@ -111,7 +111,6 @@ static bool reach(finder *f, size_t limit) {
   return ok;
 }
 
-/* Sums up all rows, then drops those beyond the limit. */
 static void finish_modules(lh_modules *out, size_t limit) {
   out->total = out->n;
   for (size_t i = 0; i < out->n; i++) out->retained_bytes += out->list[i].retained_bytes;

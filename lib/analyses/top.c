@@ -151,7 +151,6 @@ static bool bound_classes(class_ranking *c) {
   return set_of && lh_bound_sets(&c->unions, c->snapshot, set_of, lh_class_count(c->snapshot));
 }
 
-/* Counts by class; without an interval the classes have their counts. */
 static bool count_instances(class_ranking *c) {
   const lh_snapshot *snapshot = c->snapshot;
   lh_id_range ranges[2];

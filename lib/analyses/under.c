@@ -134,7 +134,6 @@ static void fold_rest(descent *d, uint32_t depth) {
   d->n_level = n + 1;
 }
 
-/* Finds the edge from object `id` to each row below it. */
 static bool find_edges(descent *d, lh_id id) {
   lh_map row_of = {0};
   lh_edges it;

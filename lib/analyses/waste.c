@@ -359,7 +359,6 @@ static bool find_debug_waste(const wasted *w, waste_rows *rows) {
   return ok;
 }
 
-/* The result, with the texts that it refers to. */
 typedef struct whole {
   lh_waste visible;
   lh_strings texts;

@@ -60,7 +60,6 @@ typedef struct lh_grown {
 /* Returns the growth from a to c; 0 if there is none. */
 uint64_t lh_grown_by(const uint64_t at[3]);
 
-/* The change of a class between the first and the last snapshot. */
 typedef struct lh_class_change {
   const char *name; /* owned by the diff */
   lh_type type;

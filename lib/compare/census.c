@@ -52,7 +52,6 @@ uint32_t lh_trie_step(lh_trie *trie, uint32_t vertex, uint32_t label) {
 
 /* ==== Counting ====================================================================== */
 
-/* The last place that was found for a spot. */
 typedef struct recent_place {
   uint32_t place, inside;
   bool shared;
@@ -317,7 +316,6 @@ bool lh_tell_known_place(lh_ladder *ladder, const lh_known_place *place) {
                                      make_text(ladder, lh_map_get(&ladder->differing, numbers))));
 }
 
-/* Names a place by its only key, or else by its path. */
 static bool name_place(lh_ladder *ladder, lh_known_place *place, uint32_t name) {
   if (name == LH_NO_NUMBER) return false;
   bool is_first = place->own_name == LH_NO_PLACE;

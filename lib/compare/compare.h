@@ -110,7 +110,6 @@ int lh_fail_order(lh_error *error, const char *earlier, const char *later);
 
 /* ==== The parts of a diff: each fills its fields of *diff ============================ */
 
-/* A diff with its texts. */
 typedef struct lh_whole_diff {
   lh_diff visible;
   lh_strings paths;          /* of groups */
@@ -386,7 +385,6 @@ bool lh_follow_containers(lh_ladder *ladder);
 
 /* ==== view.c ======================================================================== */
 
-/* Places in one row. */
 typedef struct lh_view_row {
   uint32_t path;    /* the part that all places share */
   uint32_t name;    /* the printed place; more exact if all places agree */

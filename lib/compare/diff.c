@@ -22,7 +22,6 @@ void lh_diff_free(lh_diff *diff) {
 
 /* ==== Marks ========================================================================= */
 
-/* Fails with a message with two escaped names. */
 static int fail_named(lh_error *error, int code, const char *format, const char *first,
                       const char *second) {
   char *escaped[2] = {lh_escaped(first, strlen(first)), lh_escaped(second, strlen(second))};
@@ -208,7 +207,6 @@ static void weigh_group(lh_diff_group *group, uint64_t least_bytes) {
     group->weight = (uint64_t)((double)group->retained_bytes * (share < 1 ? share : 1));
 }
 
-/* What is counted at the places of groups. */
 typedef struct counts {
   lh_place_counts *at;
   uint32_t *row_of; /* by spot */
@@ -446,7 +444,6 @@ static void flag_stayed(const lh_window *window, const lh_history *history, uint
                    id != window->call[0] && id != window->call[1];
 }
 
-/* At the places of the rows, and at all like places. */
 static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_diff *whole,
                       lh_place_counts *at, lh_error *error) {
   lh_diff *diff = &whole->visible;

@@ -68,7 +68,6 @@ static bool is_first_field(lh_map *seen, lh_id string, bool *ok) {
   return seen->n > n;
 }
 
-/* The fields with new strings of one holder in b. */
 typedef struct fields {
   const lh_snapshot *a, *b;
   lh_counted *counted;
@@ -159,7 +158,6 @@ bool lh_find_rising_strings(const lh_snapshot *a, lh_id then, const lh_snapshot 
   return ok;
 }
 
-/* The rising strings of one holder: from *at on. */
 static bool add_holder(const lh_counted *counted, size_t first, size_t end, const lh_snapshot *c,
                        lh_id holder, lh_id_range young, lh_map *compared, lh_diff *diff,
                        size_t *capacity) {

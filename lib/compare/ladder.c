@@ -242,7 +242,6 @@ static bool number_causes_of_paths(builder *b) {
   return ok;
 }
 
-/* Does only the number of entries change? */
 static bool *find_rows_by_entries(const builder *b) {
   bool *by_entries = lh_alloc_zeroed(b->view.n_rows, sizeof *by_entries);
   for (size_t i = 0; by_entries && i < b->view.n_rows; i++) {

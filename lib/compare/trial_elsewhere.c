@@ -87,7 +87,6 @@ static bool is_new(const search *s, lh_id id) {
   return is_counted(s, id) && lh_trial_is_new(s->parts[lh_epoch(s->snapshot, id)]);
 }
 
-/* The new objects, and those on their paths. */
 static void choose(search *s) {
   const lh_snapshot *snapshot = s->snapshot;
   for (size_t i = s->folds->n; i-- > 1;) {

@@ -10,7 +10,6 @@
 #include "name/allocated.h"
 #include "trial.h"
 
-/* The biggest group of a leak. */
 typedef struct leak_info {
   uint64_t objects;
   uint32_t held_at; /* its place */
@@ -297,7 +296,6 @@ static bool count_classes(reporting *t) {
 
 /* ==== Entries ======================================================================== */
 
-/* True if a reported leak is in the table. */
 static bool has_leaks(const reporting *t, lh_id table) {
   const lh_snapshot *snapshot = t->snapshot;
   for (uint32_t e = snapshot->first_edge[table]; e < snapshot->first_edge[table + 1]; e++)
@@ -357,7 +355,6 @@ static bool add_table(reporting *t, const lh_diff_group *group) {
   return true;
 }
 
-/* Where the new objects in the entries were allocated. */
 static bool find_allocations_of_entries(reporting *t, const uint8_t *flags) {
   lh_allocations allocations = {.snapshot = t->snapshot};
   lh_edges it;

@@ -38,7 +38,6 @@ static bool find_types_of_values(const lh_ladder *ladder, const uint32_t *at, lh
   return ok;
 }
 
-/* Stores the path of each place. */
 static bool find_paths(const lh_ladder *ladder, uint32_t *at) {
   lh_map seen = {0}, n_alike = {0};
   bool ok = true;
@@ -53,7 +52,6 @@ static bool find_paths(const lh_ladder *ladder, uint32_t *at) {
   return ok;
 }
 
-/* The type of the row for a place. */
 static lh_type type_of_row(const lh_ladder *ladder, const lh_known_place *place, uint32_t at,
                            const lh_map *type_at) {
   lh_type type = type_of(ladder, place);

@@ -70,7 +70,6 @@ static uint32_t number_vertex(flowgraph *flow, lh_id vertex, uint32_t from) {
   return number;
 }
 
-/* Skips an edge that is the same as the one before. */
 static inline bool list_edge(flowgraph *flow, uint32_t from, uint32_t to) {
   size_t n = flow->n_others;
   if (n > 0 && flow->others[n - 1].from == from && flow->others[n - 1].to == to) return true;
@@ -134,7 +133,6 @@ static size_t apply_edges(flowgraph *flow) {
   return n_higher;
 }
 
-/* Fills `first` and `from`. */
 static bool sort_higher(flowgraph *flow) {
   uint32_t sum = 0, *first = flow->first = lh_alloc((size_t)flow->n_numbers + 2, sizeof *first);
   uint32_t *from = flow->from = lh_alloc(apply_edges(flow), sizeof *from);
@@ -327,7 +325,6 @@ static inline void look_ahead(const inner_tree *tree, tree_place leaf) {
   lh_prefetch(&tree->above[leaf.last]);
 }
 
-/* Replaces each number by the vertex of its dominator. */
 static void set_dominators(flowgraph *flow, const inner_tree *tree, const tree_place *places,
                            lh_id *idom) {
   uint32_t n = flow->graph->n;

@@ -53,7 +53,6 @@ struct lh_flow {
   size_t n_targets, target_capacity;
 };
 
-/* The slot of the key, or an empty one. */
 static uint32_t slot_of(const lookup *l, uint32_t key) {
   uint32_t at = key * 0x9E3779B1u;
   at = (at ^ at >> 15) & (l->n_slots - 1);

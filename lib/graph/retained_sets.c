@@ -246,7 +246,6 @@ static bool list_outside(lh_unions *u, uint32_t set, size_t *n_outside) {
   return true;
 }
 
-/* Lists the candidates that stay. */
 static bool search_sources(lh_unions *u, uint32_t set, size_t *n_stay, uint64_t *bytes) {
   uint32_t covered = 0;
   size_t n_candidates = 0;

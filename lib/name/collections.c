@@ -70,7 +70,6 @@ static content common(const describer *d, content a, content b) {
   return (content){LH_NO_NUMBER, LH_TYPE_ROOT};
 }
 
-/* The classes of the values, as long as all have given names. */
 typedef struct named {
   uint32_t classes[SAMPLED];
   size_t n;

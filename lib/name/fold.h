@@ -144,7 +144,6 @@ static inline const lh_spot *lh_spot_at(const lh_folds *folds, lh_id id) {
   return &folds->spots[folds->spot[id]];
 }
 
-/* The place of an object, in the folder's tree. */
 static inline uint32_t lh_folded_place(const lh_folds *folds, lh_id id) {
   return folds->folder.states[lh_spot_at(folds, id)->state].place;
 }
@@ -156,7 +155,6 @@ uint8_t *lh_mark_paths(const lh_snapshot *snapshot, const lh_id *ids, size_t n_i
 ** stands for. */
 bool lh_is_open(const lh_folder *folder, uint32_t state);
 
-/* Notes the edge `e` from one state to another. */
 bool lh_note_key(lh_seen_keys *seen_keys, const lh_folder *folder, uint32_t from, uint32_t to,
                  uint32_t e);
 

@@ -11,7 +11,6 @@
 
 enum { LOG2_RECENT = 8, N_RECENT_SLOTS = 32, AHEAD = 16 };
 
-/* A step between two spots. */
 typedef struct recent_step {
   uint64_t spots; /* the spot before, and the class behind */
   uint64_t step;  /* kind of the edge, for an upvalue with its number; then the string key, or the
@@ -66,7 +65,6 @@ static uint32_t count_values(walk *w, lh_id table) {
   return n_values;
 }
 
-/* The object whose row is read. */
 typedef struct source {
   lh_id id;
   uint32_t spot, most_values;
@@ -217,7 +215,6 @@ static inline uint32_t next_on_path(const lh_snapshot *s, uint32_t e, uint32_t e
   return e;
 }
 
-/* Puts the target of the edge `e` at a spot. */
 static inline bool fill_spot(lh_folds *folds, uint32_t from, uint32_t e, lh_id target,
                              uint32_t to) {
   if (to == LH_NO_NUMBER) return false;

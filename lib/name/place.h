@@ -117,7 +117,6 @@ typedef struct lh_place_counts {
   uint64_t bytes;
 } lh_place_counts;
 
-/* Adds up objects by row. */
 typedef struct lh_tally {
   const lh_snapshot *snapshot;
   const uint8_t *span_of;

@@ -495,7 +495,6 @@ static int fail_with_fault(const lh_snapshot *s, const lh_row_block *block, lh_e
   return lh_fail_damaged(s, block->fault_at, where, block->fault, error);
 }
 
-/* Sets info.external_bytes. */
 static int check_sums(lh_snapshot *s, const lh_raw_rows *rows, lh_error *error) {
   uint64_t end = s->n_blocks > 0 ? rows->blocks[s->n_blocks - 1].end : LH_HEADER_BYTES;
   uint64_t shallow_bytes = 0, claimed = 0;

@@ -66,7 +66,6 @@ static lh_id read_object_id(fields *f) {
   return lh_find_word_or_none(f->s, lh_get_reference(&f->at, f->own_word));
 }
 
-/* The word of the metatable; 0: none. */
 static uint64_t get_metatable(fields *f) {
   return f->head & LH_FLAG_METATABLE ? lh_get_reference(&f->at, f->own_word) : 0;
 }
@@ -114,7 +113,6 @@ lh_weak_sides lh_weak_sides_of(const lh_snapshot *s, lh_id id) {
   return (lh_weak_sides){weakness & LH_FLAG_WEAK_KEYS, weakness & LH_FLAG_WEAK_VALUES};
 }
 
-/* Returns the word of the metatable. */
 static uint64_t decode_slots(fields *f, lh_object *out) {
   out->as.table.array_slots = lh_get_uvarint(&f->at);
   unsigned log2 = *f->at++;
@@ -223,7 +221,6 @@ void lh_object_at(const lh_snapshot *s, lh_id id, lh_object *out) {
   out->shallow_bytes += external_bytes;
 }
 
-/* The fields behind the shallow size. */
 static fields begin_fields_of(const lh_snapshot *s, lh_id id) {
   fields f = {.s = s, .at = lh_record(s, id), .own_word = s->address[id] >> 3};
   f.head = *f.at;
@@ -365,7 +362,6 @@ bool lh_values_next(lh_edges *it, uint32_t *number, lh_value *value) {
   return more;
 }
 
-/* A record from its shallow size on. */
 static const uint8_t *behind_link(const lh_snapshot *s, lh_id id) {
   const uint8_t *at = lh_record(s, id) + 1;
   (void)lh_get_long(&at);

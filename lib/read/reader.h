@@ -77,7 +77,6 @@ static inline bool lh_put_frequent(lh_row_block *block, unsigned number, unsigne
   return lh_put_delta(block, LH_DELTA_KEY + (int32_t)number, label);
 }
 
-/* The bytes of block `i` in a file of `bytes` bytes. */
 static inline uint64_t lh_bytes_of_block(uint64_t bytes, uint32_t i) {
   uint64_t left = bytes - (uint64_t)i * LH_BLOCK_BYTES;
   return left < LH_BLOCK_BYTES ? left : LH_BLOCK_BYTES;

@@ -109,7 +109,6 @@ static inline uint64_t lh_number_of_unit(const lh_snapshot *s, uint64_t word,
   return lh_unit_in(stretch, word);
 }
 
-/* Does an object begin at the word? */
 static inline bool lh_has_object(const lh_unit *unit, uint64_t word) {
   return unit->bits >> (word & 63) & 1;
 }

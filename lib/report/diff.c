@@ -143,7 +143,6 @@ static const char *last_name(const lh_report *report) {
   return report->names[report->request.n_names - 1];
 }
 
-/* The snapshot or mark i. */
 static const char *moment_words(lh_report *report, int i) {
   if (((const lh_diff_found *)report->answer)->n_snapshots > 0) return report->names[i];
   return lh_name_words(report, i == 0 ? report->request.since : report->request.until);

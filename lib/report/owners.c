@@ -140,7 +140,6 @@ static bool *choose_parts(const owners_result *f, size_t limit, uint64_t least) 
   return NULL;
 }
 
-/* Copies the chosen parts and renumbers `above`. */
 static bool number_chosen(owners_result *f, size_t limit) {
   bool *is_chosen = choose_parts(f, limit, 0);
   size_t *number = lh_alloc_zeroed(f->n, sizeof *number);

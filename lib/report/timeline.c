@@ -241,7 +241,6 @@ LH_QUESTION(epochs, .main = "epochs", .free = free_epochs);
 
 /* ==== As a chart ===================================================================== */
 
-/* The youngest mark of a bin. */
 typedef struct mark {
   const lh_mark_info *info;
   uint64_t position;

@@ -4,7 +4,6 @@
 #include "rooms/read.h"
 #include "take/raw_code.h"
 
-/* Which registers it sets. */
 typedef enum lh_sets {
   LH_SETS_NONE,
   LH_SETS_A,
@@ -13,7 +12,6 @@ typedef enum lh_sets {
   LH_SETS_FROM_A2 /* from A + 2 on */
 } lh_sets;
 
-/* Which instruction runs next. */
 typedef enum lh_follows {
   LH_FOLLOWS_NONE,
   LH_FOLLOWS_NEXT,
@@ -34,5 +32,4 @@ typedef struct lh_instruction {
 /* Of an opcode that Lua does not have: all zero. */
 lh_instruction lh_instruction_of(uint32_t code);
 
-/* True if it sets the register. */
 bool lh_instruction_sets(uint32_t code, unsigned reg);

@@ -94,7 +94,6 @@ static void pass_to(search *s, int64_t pc) {
   s->pending[s->n_pending++] = pc;
 }
 
-/* Adds all instructions that may follow. */
 static void pass_on(search *s, int64_t pc) {
   uint32_t i = s->proto->code[pc];
   switch ((lh_follows)lh_instruction_of(i).follows) {

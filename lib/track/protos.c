@@ -12,7 +12,6 @@
 /* Follows only references that the collector follows, and checks all indexes. So the worst result
 ** in a patched Lua is a wrong name. */
 
-/* A name that is being built; a longer one is cut. */
 typedef struct text {
   const lh_layout *layout;
   char *bytes;

@@ -46,7 +46,6 @@ static inline uint32_t lh_label_of(const lh_labels *labels, const lh_snapshot *s
   }
 }
 
-/* Of one label in a chunk. */
 typedef struct lh_chunk_sum {
   uint64_t bytes;
   uint32_t objects;

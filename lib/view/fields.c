@@ -84,7 +84,6 @@ static bool next_value(field_scan *c, lh_object_field *f) {
   return lh_values_next(&c->it, &f->edge.ordinal, &f->value);
 }
 
-/* Replaces an upvalue by its value. */
 static void look_into_upvalue(const lh_snapshot *s, lh_object_field *f) {
   lh_object upvalue;
   if (lh_type_of(s, f->edge.target) != LH_TYPE_UPVALUE || lh_is_dead(s, f->edge.target)) return;
@@ -445,7 +444,6 @@ static lh_field_list *make_list(const lh_snapshot *snapshot, lh_id id) {
   return list;
 }
 
-/* Saves positions up to that of a field. */
 static void learn(lh_field_list *list, uint64_t number) {
   while (list->n_saved <= number / STRIDE) {
     field_scan scan = list->saved[list->n_saved - 1];

@@ -91,7 +91,6 @@ const uint64_t *lh_sums_of(lh_sums *sums, lh_snapshot *snapshot, const lh_group_
 /* NULL: the object is not the first of a list. */
 lh_linked *lh_list_at(const lh_lists *lists, lh_id id);
 
-/* What is directly below a vertex. */
 typedef struct lh_children {
   lh_ranking best; /* biggest; key: bytes, what: vertex */
   uint64_t n;      /* all */

@@ -42,7 +42,6 @@ local auto = {}
 ---@field track? boolean|string heap.track; a text is its `file`. Its other options go with it; pool
 ---is also "yes" or "no"
 
--- Raises an error for a wrong option.
 local function start(given)
   local arguments = rawget(_G, "arg")
   local program = type(arguments) == "table" and arguments[0]

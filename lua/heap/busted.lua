@@ -36,7 +36,6 @@ local MOST_SHOWN = 5
 local directory = watch.environment("LUA_HEAP_FAILURES")
 local n_files, hint_was_given = 0, false
 
--- The file for the heap if the assertion fails; nil: none is wanted.
 local function next_file(state)
   if not directory or directory == "" or not state.mod then return nil end
   n_files = n_files + 1

@@ -306,7 +306,6 @@ local report_kind = {__name = "heap.leaks", __tostring = describe}
 
 local LEAST = {runs = LEAST_RUNS, warm_up = 0}
 
--- Raises an error at the line of the caller of heap.leaks.
 local function check_option(name, value)
   local message
   if LEAST[name] and (math.type(value) ~= "integer" or value < LEAST[name]) then

@@ -72,7 +72,6 @@ local function comes_before(a, b)
   return false
 end
 
--- Returns the first keys, sorted, and the number of entries.
 local function keys_of(t)
   local keys, n = {}, 0
   local key = next(t)

@@ -68,7 +68,6 @@ function text.cut(line, most)
   return text.escape(#line > most and line:sub(1, most - 3) .. "..." or line)
 end
 
--- The class, and the beginning of a string.
 function text.what(o)
   if o.type ~= "string" or o.dead then return o.class end
   return o.class .. " " .. o:text(32)

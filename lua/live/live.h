@@ -56,7 +56,6 @@ typedef struct hl_capture {
   bool others_analysed;
 } hl_capture;
 
-/* Options of heap.dot. */
 typedef struct hl_picture {
   bool up; /* what holds the object, instead of what it holds */
   bool has_depth;
@@ -66,7 +65,6 @@ typedef struct hl_picture {
 typedef struct hl_task hl_task;
 typedef int (*hl_body)(lua_State *L, hl_task *task);
 
-/* One question. */
 struct hl_task {
   hl_body body;
   hl_capture *capture;
@@ -138,5 +136,4 @@ int hl_object(lua_State *L); /* a method only */
 int hl_diff(lua_State *L);   /* functions only */
 int hl_show(lua_State *L);
 
-/* Adds all functions to the module's table on top of the stack. */
 void hl_register(lua_State *L);

@@ -258,7 +258,6 @@ static int count_body(lua_State *L, hl_task *t) {
   return 1;
 }
 
-/* The living objects of each allocation site. */
 static const lh_count *push_site_counts(lua_State *L, const lh_snapshot *s, const lh_sites *sites) {
   size_t n = lh_n_sites(sites) + 1;
   lh_count *counts = lua_newuserdatauv(L, n * sizeof *counts, 0);

@@ -5,7 +5,6 @@
 */
 #include "handles.h"
 
-/* The context of cells. */
 typedef struct shown {
   lh_report *report;
   int index;     /* of the snapshot of the objects; 0: none */

@@ -235,7 +235,6 @@ int hr_tracking(lua_State *L); /* a field: snapshot.tracking */
 #define HR_FUNCTIONS(X) \
   X(compare) X(compare_profiles) X(escape) X(growth) X(open) X(owners) X(profile)
 
-/* Declarations, and rows of luaL_Reg. */
 #define HR_DECLARE(name) int hr_method_##name(lua_State *L);
 #define HR_REGISTER(name) {#name, hr_method_##name},
 HR_SNAPSHOT_METHODS(HR_DECLARE)

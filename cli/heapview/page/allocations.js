@@ -103,7 +103,6 @@ async function showTable(box, state) {
     (item.table ? {table: withSnapshot(item.table, answer.allocations, known)} : item))));
 }
 
-/* The objects of a snapshot that were allocated at one site. */
 async function showSite(box, state) {
   const {site, maker} = state.parameters;
   const {told} = await heapview.ask("site_objects", {filter: maker, limit: 50, site});
@@ -145,7 +144,6 @@ function partControls(box, state) {
   }}, since.label, until.label, make("button", {type: "submit"}, "Show that part")));
 }
 
-/* Above all that is about a part. */
 function tellPart(root, state) {
   root.append(make("p", {class: "note"}, "Only what was allocated in a part of the time, and " +
     "what became of that until the end. ", make("a", {href: heapview.link("allocations",

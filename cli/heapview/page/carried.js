@@ -44,7 +44,6 @@ async function carriedAnswer(key) {
   return number === undefined ? null : (await piece(number))[key];
 }
 
-/* Of what is deflated. */
 async function carriedKeys() {
   index = index || readIndex();
   return [...(await index).keys()];

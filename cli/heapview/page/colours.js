@@ -62,7 +62,6 @@ function drawing(kind, width, height, role, label) {
 
 let made = 0; /* names of patterns are of the whole document */
 
-/* The fill of what has this type in the picture `svg`. */
 function typePattern(svg, type) {
   const name = known(type);
   const patterns = svg.typePatterns = svg.typePatterns || {};
@@ -103,7 +102,6 @@ function legend(label, steps) {
     make("li", {}, chip(step.letter, step.colour || stepColour(step)), step.text)));
 }
 
-/* Of the types of a picture, those that it has. */
 function typeLegend(types) {
   return legend("Types", types.map((type) =>
     ({letter: typeLetter(type), colour: typeColour(type), text: type})));
@@ -147,7 +145,6 @@ function standAlone(svg) {
   return copy;
 }
 
-/* As the browser saves what is downloaded. */
 function save(text, type, name) {
   const url = URL.createObjectURL(new Blob([text], {type}));
   const anchor = make("a", {href: url, download: name});

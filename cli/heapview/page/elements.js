@@ -42,7 +42,6 @@ function announce(text) {
   place.textContent = place.textContent === text ? `${text}\u00a0` : text;
 }
 
-/* A row of controls at the top of `root`. */
 function toolbar(root, ...children) {
   const row = make("div", {class: "toolbar"}, ...children);
   root.append(row);

@@ -187,7 +187,6 @@ function drawFrame(svg, frame, flame) {
 
 /* ==== Moving ======================================================================== */
 
-/* The frame before or behind it in its row. */
 function beside(flame, frame, step) {
   const row = flame.frames.filter((other) => other.depth === frame.depth)
     .sort((a, b) => a.x - b.x);
@@ -256,7 +255,6 @@ function mark(flame) {
     .classed("faded", (frame) => flame.isSearched && !flame.found.has(frame.node));
 }
 
-/* Draws into `element`, and again when its width is another one. */
 function drawFlame(element, tree, options) {
   const box = make("div", {class: "picture framed"});
   element.append(box);

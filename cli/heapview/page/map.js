@@ -162,7 +162,6 @@ function exactly(view, i, answer) {
   return lines;
 }
 
-/* The mark on the square, and beside it what is there. */
 function tell(view, i, lines) {
   const {size, columns} = view.place;
   const x = (i % columns) * size;
@@ -270,7 +269,6 @@ function onCanvasKey(view, event) {
   event.preventDefault();
 }
 
-/* The object that was asked for is marked. */
 function markObject(view) {
   const row = view.answer.list.find((one) => one.address === view.state.parameters.at);
   if (!row) return;
@@ -349,7 +347,6 @@ function saveButtons(view) {
     make("button", {type: "button", onclick: svg}, "Save as SVG")];
 }
 
-/* A switch for each type, with what of it is in the squares. */
 function legend(view) {
   const rows = view.answer.types.map((row) => make("button", {type: "button",
     class: "switch", "data-type": row.type, "data-bytes": row.here_bytes,

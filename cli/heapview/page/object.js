@@ -60,7 +60,6 @@ function slots(o) {
     (empty > 0 ? `, ${count(empty)} of them empty` : "");
 }
 
-/* What its type tells; the rows of a list. */
 function factsOfType(o) {
   const facts = [];
   if (given(o.entries)) facts.push(...fact("Entries", slots(o)));
@@ -181,7 +180,6 @@ async function showObject(root, state) {
   await showTab(root, state);
 }
 
-/* All objects of a class: what they are like, and what holds them. */
 async function showClass(root, state) {
   const name = state.parameters.class;
   root.append(make("h3", {}, `Class ${name}`));

@@ -130,7 +130,6 @@ function rowElements(table, row, most) {
   return [line, make("tr", {role: "row", class: "below"}, below)];
 }
 
-/* How many rows there are besides, and how to see them. */
 function hiddenRows(table) {
   if (!(table.hidden > 0)) return null;
   const text = `${heapview.count(table.hidden)} more ${table.rest || ""}`;

@@ -178,7 +178,6 @@ function cellsOf(row, answer, linkOf) {
   return cells;
 }
 
-/* The same as the picture in words. */
 function asTable(answer, linkOf) {
   return heapview.asTable(() => {
     const columns = COLUMNS.slice();
@@ -286,7 +285,6 @@ function onEscape(goUp) {
   return () => removeEventListener("keydown", press);
 }
 
-/* Of the types that a tree has. */
 function legendOf(tree) {
   const letters = new Set();
   eachNode(tree, (node) => letters.add(heapview.typeLetter(typeOf(node.row))));
@@ -311,7 +309,6 @@ function linkTo(view, key) {
   return heapview.link(view.page.name, parametersWith(view, {of: key}));
 }
 
-/* As answers have links. */
 function pathTo(view, row) {
   const at = objectOf(row);
   if (row.opens) {
@@ -320,7 +317,6 @@ function pathTo(view, row) {
   return at ? `/${heapview.keyOf("object", {at})}` : null;
 }
 
-/* What is in the part, or the object that it is. */
 function zoomTo(view, node) {
   const {row} = node;
   const at = objectOf(row);

@@ -326,7 +326,6 @@ function legend(layers) {
   return list;
 }
 
-/* Adds the chart of all snapshots. */
 async function addSeries(section) {
   const {answer, told} = await heapview.ask("series", {in: null, since: null, until: null});
   const layers = layersOf(answer);

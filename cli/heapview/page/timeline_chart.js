@@ -32,7 +32,6 @@ function scaleTop(answer, parts, isWhole) {
   return {top, sums, cut};
 }
 
-/* The bin that has this position. */
 function binAt(answer, position) {
   const n = answer.bins.length - 1;
   return Math.max(0, Math.min(n - 1, d3.bisectRight(answer.bins, position) - 1));
@@ -197,7 +196,6 @@ function letterAt(chart, bin, pixels) {
   return part ? part.layer.letter : null;
 }
 
-/* Up and down through the layers that the bin has. */
 function nextLetter(chart, by) {
   const there = chart.parts.filter((part) => part.layer.bin_bytes[chart.bin] > 0)
     .map((part) => part.layer.letter);
@@ -342,7 +340,6 @@ function byteTicks(most, n) {
   return d3.range(0, most * 1.0001, step);
 }
 
-/* The lines of the scale, and their texts at the left. */
 function drawByteScale(svg, y, left, right) {
   const ticks = byteTicks(y.domain()[1], 5);
   const lines = svg.append("g").attr("class", "scale").attr("aria-hidden", "true")

@@ -44,7 +44,6 @@ function stepOf(row, answer, colour) {
   return STEPS.change[d3.bisectRight(NEW, row.new_bytes / row.retained_bytes)];
 }
 
-/* What a tile looks like: {fill, letter}. */
 function looks(svg, node, answer, colour) {
   const {row} = node;
   if (row.kind === "rest") return {fill: heapview.typePattern(svg, "other"), letter: ""};
@@ -136,7 +135,6 @@ function nearest(view, from, dx, dy) {
 
 const ARROWS = {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1]};
 
-/* The node to which a key leads. */
 function target(view, node, key) {
   const at = tiles.objectOf(node.data.row);
   let next;

@@ -65,7 +65,6 @@ function headingOf(name, isFirst) {
   return HEADINGS[name] || name;
 }
 
-/* Its first line, for who has not opened it. */
 function headline(told) {
   const first = (told || []).find((item) => item.line);
   return first ? make("span", {class: "headline"},
@@ -179,7 +178,6 @@ function last(list) {
   return list[list.length - 1];
 }
 
-/* As the answers have them. */
 function names() {
   return heapview.overview.snapshots.map((snapshot) => snapshot.file);
 }
@@ -371,7 +369,6 @@ function partsOf(state, isEarly) {
     Boolean(question.isEarly) === isEarly).map((question) => part(question, state));
 }
 
-/* Once what is open of them is answered. */
 async function earlyAnswers(state) {
   const parts = partsOf(state, true);
   await Promise.all(parts.map((one) => one.loaded));
