@@ -87,6 +87,10 @@ bool lh_fit(void *array_pointer, size_t used, size_t *capacity, size_t size);
     (at) = low_;                          \
   } while (false)
 
+static inline char lh_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* The decimal point of printf and strtod. A program can change it by os.setlocale. */
 static inline char lh_decimal_point(void) {
   return localeconv()->decimal_point[0];

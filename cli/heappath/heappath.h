@@ -1,4 +1,4 @@
-/* heappath.h - shared parts: paths.c answers about one object, set.c and query.c about a set. */
+/* heappath.h - shared parts: paths.c answers about one object, query.c finds a set by SQL. */
 #pragma once
 
 #include "cli.h"
@@ -42,9 +42,6 @@ void free_patterns(lh_removed *list, size_t n);
 void answer_paths(cli *c, const request *r, const subject *s, lh_json *w);
 void answer_cuts(cli *c, const request *r, subject *s, lh_json *w);
 void answer_referrers(cli *c, const request *r, const subject *s, lh_json *w);
-
-/* False: no object of the set is alive. */
-bool answer_set(cli *c, const request *r, lh_snapshot *snapshot);
 
 typedef struct object_set {
   lh_id *ids;

@@ -2,7 +2,6 @@
 ** heapprof.h - shared parts of heapprof. A mode is an option that selects a report; the default is
 ** an overview. The library counts (rooms/usage.h).
 **
-**     modes.c        the modes; reports of the library, Memory Blueprint, stacks
 **     memprof.c      the reports of LuaJIT's memprof and of luamemprofiler
 **     lmprof.c       lmprof's flat and call-graph profile
 **     live.c         a running program, by type and site
@@ -49,11 +48,6 @@ struct request {
   uint64_t every_ns;
   bool leak_only, once;
 };
-
-/* In the order of --help; the last has no name. */
-extern const mode modes[], overview_mode;
-
-int run_mode(cli *c, const request *r);
 
 void print_lmprof(cli *c, const request *r, const lh_usage *usage);
 void print_memprof(cli *c, const request *r, lh_profile *profile);

@@ -7,29 +7,18 @@
 */
 #include "analyses.h"
 
+#include "name/text.h"
 #include "read/decode.h"
 
 enum { MOST_TABLES = 4, MOST_REFERRERS = 4 };
-
-static char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool contains(const char *bytes, size_t n, const char *word) {
-  size_t length = strlen(word);
-  for (size_t i = 0; i + length <= n; i++) {
-    size_t k = 0;
-    while (k < length && lower(bytes[i + k]) == word[k]) k++;
-    if (k == length) return true;
-  }
-  return false;
-}
 
 static bool matches(const lh_snapshot *snapshot, lh_id name, const char *const *words, bool whole) {
   const char *bytes;
   size_t n;
   (void)lh_string_whole(snapshot, name, &bytes, &n);
-  while (*words && !((!whole || strlen(*words) == n) && contains(bytes, n, *words))) words++;
+  while (*words &&
+         !((!whole || strlen(*words) == n) && lh_text_contains(bytes, n, *words, strlen(*words))))
+    words++;
   return *words != NULL;
 }
 

@@ -40,10 +40,6 @@ void lh_text_escaped(lh_text *text, const char *bytes, size_t n, bool quoted);
 /* A chunk's name or its beginning: "@app.lua", "stdin", [string "x = 1..."]; "@?" if stripped. */
 void lh_text_source(lh_text *text, const char *bytes, size_t n, bool whole);
 
-static inline char lh_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-}
-
 /* Ignores the case of A to Z. */
 bool lh_text_contains(const char *text, size_t n, const char *part, size_t n_part);
 
