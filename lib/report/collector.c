@@ -54,6 +54,5 @@ void lh_print_garbage_cause(lh_printer *t, lh_report *report, const lh_garbage_c
     lh_text_format(&text, "%s %s", i == 0 ? "    The code that set it so is probably" : " or",
                    lh_code_name_of(report->snapshot, cause->functions[i]));
   if (cause->n_functions > 0) lh_say_text(t, LH_PLAIN, &text);
-  lh_say(t, LH_PLAIN,
-         "    collectgarbage() would free it; what is told below is what would stay\n");
+  lh_say(t, LH_PLAIN, "    collectgarbage() would free it; what is told below is what would stay");
 }

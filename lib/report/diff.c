@@ -455,6 +455,7 @@ static void print_diff(lh_printer *t, lh_report *report) {
   print_if_first_ends(t, report);
   print_doubt(t, report);
   lh_print_finalized(t, report->snapshot);
+  lh_print_garbage_cause(t, report, &f->garbage);
   bool containers_first = grew_most(f);
   if (containers_first) print_containers(t, report);
   print_groups(t, report, containers_first);
@@ -534,6 +535,7 @@ static int print_apart(lh_diff_found *f, lh_snapshot *c, lh_diff *diff, size_t n
   f->whole = diff;
   f->diff = *diff;
   f->n_snapshots = n_snapshots;
+  if (n_snapshots > 0) lh_find_garbage_cause(c, &f->garbage);
   split_groups(f, r);
   split_grown(f, c, r);
   for (int i = 0; i < 2; i++) {

@@ -115,6 +115,7 @@ static void print_leaks(lh_printer *t, lh_report *report) {
   size_t n_big = most != 0 && v->n_big > most ? most : v->n_big;
   lh_print_finalized(t, report->snapshot);
   lh_print_garbage_cause(t, report, &v->garbage);
+  if (v->garbage.reason != LH_GARBAGE_USUAL) lh_say(t, LH_PLAIN, "%s", "");
   print_first(t, report, n);
   if (n_big > 0) lh_say(t, LH_BOLD, "\nWhat is big (heapdiff a b c tells whether it grows)\n");
   for (size_t i = 0; i < n_big; i++) {

@@ -172,7 +172,8 @@ static void print_code(lh_printer *t, lh_report *report, const where_to_cut *whe
   lh_text_format(&text, "    Code that names %s",
                  lh_kept(report, lh_string_text(report->snapshot, where->name, 40)));
   for (size_t i = 0; i < told; i++)
-    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ", lh_code_name_of(report->snapshot, where->functions[i]));
+    lh_text_format(&text, "%s%s", i == 0 ? ": " : ", ",
+                   lh_code_name_of(report->snapshot, where->functions[i]));
   if (told < where->n_functions)
     lh_text_format(&text, " and %s more", lh_count_text(where->n_functions - told).text);
   lh_say_text(t, LH_PLAIN, &text);

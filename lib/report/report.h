@@ -409,6 +409,7 @@ typedef struct lh_diff_found {
   uint64_t may_be_newer[2], may_be_newer_bytes[2]; /* lh_diff.passed_as_old */
   char multiple[2 + LH_NUMBER_BYTES];              /* heading of the column of multiples */
   bool is_folded;                                  /* a printed row has several containers */
+  lh_garbage_cause garbage;                        /* of c */
 } lh_diff_found;
 
 extern const lh_table lh_group_table, lh_grown_table;

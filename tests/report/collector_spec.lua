@@ -138,6 +138,23 @@ describe("heaptop of a heap full of garbage begins with", function()
                              "of 40%%\n"), text)
   end)
 
+  it("nothing else than heapdiff tells after its first line", function()
+    local _, dir = support.lua(fill .. [[
+      collectgarbage "stop"
+      kept = {}
+      for _, name in ipairs {"a", "b", "c"} do
+        fill(20000)
+        for i = 1, 300 do kept[#kept + 1] = {name = i} end
+        heap.snapshot(name)
+      end
+    ]])
+    local text = support.answer({"heapdiff", "a", "b", "c"}, dir)
+    assert.truthy(text:match("^300 objects allocated between a and b are still alive in c[^\n]*\n" ..
+                             "[%d.]+%% of the heap is garbage, [%d.]+ MB: the program has stopped"),
+                  text)
+    assert.truthy(text:find(free .. "retained", 1, true), text)
+  end)
+
   it("what leaks, where the collector works as usual", function()
     local info, text = heaptop [[
       collectgarbage("incremental", 200, 100)
