@@ -274,15 +274,10 @@ static bool has_made(const lh_mirrored_state *state, const raw_object *object) {
   return false;
 }
 
-static bool is_external(const raw_object *object) {
-  return object->type == RAW_LONG_STRING &&
-         raw_kind_of_string((const raw_string *)object) == RAW_STRING_EXTERNAL;
-}
-
 /* Of a dead object only its address and size go into the file. */
 static bool is_whole_of_target(state_writer *s, const raw_object *object, uint64_t bytes) {
   const raw_upvalue *u = (const raw_upvalue *)object;
-  if (raw_is_dead(object, s->consistency.dead_white) && !is_external(object)) return true;
+  if (raw_is_dead(object, s->consistency.dead_white) && !raw_is_external(object)) return true;
   switch (object->type) {
     case RAW_TABLE: return has_table_of_target(s, (const raw_table *)object);
     case RAW_SHORT_STRING:
@@ -327,14 +322,11 @@ static bool accept(const lh_walk *walk, const raw_object *object, uint64_t bytes
   if (!may_add && !is_elsewhere) return false;
   if (!is_sound(s, object, bytes) || !may_be_written(s, walk, object, bytes)) return false;
   if (is_elsewhere) return true;
-  if (object->type == RAW_THREAD && !raw_is_dead(object, walk->dead_white)) {
+  bool is_dead = raw_is_dead(object, walk->dead_white);
+  if (object->type == RAW_THREAD && !is_dead)
     s->shot.walk.thread = lh_deeper_thread(walk->layout, walk->thread, object);
-  }
   count_own(s, object, bytes);
-  if (!s->request->path) {
-    count_object(walk->layout, &s->request->counts, object, raw_is_dead(object, walk->dead_white),
-                 bytes);
-  }
+  if (!s->request->path) count_object(walk->layout, &s->request->counts, object, is_dead, bytes);
   return true;
 }
 

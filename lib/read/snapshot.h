@@ -214,7 +214,7 @@ struct lh_snapshot {
   lh_tracking tracking;
   lh_sites *sites;
   lh_stack_counts *stack_counts; /* by stack, from 1 on */
-  lh_section collector_section; /* only if info.collector is known */
+  lh_section collector_section;  /* only if info.collector is known */
   bool is_outside;
   lh_section outside_section; /* this and the fields below: only if taken from outside */
   lh_outside_info outside;

@@ -1,7 +1,7 @@
 /*
 ** leaks_strings.c - Finds strings that may have replaced shorter ones, in one snapshot.
 ** A string that grows is replaced by a longer one each time, so it is always young, while what
-** holds it is old. One snapshot cannot tell it from a text that is replaced by others of its length.
+** holds it is old. One snapshot cannot tell it from a text that others of its length replace.
 */
 #include "report/leaks.h"
 

@@ -23,7 +23,7 @@ typedef struct where_to_cut {
   lh_id name;     /* a string; LH_NO_OBJECT: no code has the name */
   lh_id functions[MOST_FUNCTIONS];
   size_t n_functions; /* all of them, also beyond the array */
-  uint64_t n_entries; /* of the collection whose entry is to go; 0: none */
+  lh_id collection;   /* whose entry is to go; LH_NO_OBJECT: none */
 } where_to_cut;
 
 static bool is_upvalue_with_content(const lh_path *path, size_t i) {
@@ -98,6 +98,7 @@ static size_t steps_to_chain(const lh_snapshot *snapshot, const lh_path *path) {
   return 0;
 }
 
+/* Reads the table. */
 static uint64_t count_entries(const lh_snapshot *snapshot, lh_id id) {
   lh_object table;
   if (lh_type_of(snapshot, id) != LH_TYPE_TABLE) return 0;
@@ -110,7 +111,7 @@ static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_t
   size_t n = path->n_steps;
   bool is_entry = false;
   int code = LH_OK;
-  *out = (where_to_cut){.name = LH_NO_OBJECT};
+  *out = (where_to_cut){.name = LH_NO_OBJECT, .collection = LH_NO_OBJECT};
   if (lh_is_permanent(snapshot, path->steps[n - 1].target)) return LH_OK;
   if (n > LH_LONG_PATH) {
     n = steps_to_chain(snapshot, path);
@@ -125,7 +126,7 @@ static int find_where_to_cut(lh_snapshot *snapshot, const lh_path *path, where_t
   if (!is_entry) n = path->n_steps - 1;
   if (code != LH_OK || !is_clearable(path->steps[n].kind)) return code;
   out->n_steps = n + 1;
-  if (is_entry) out->n_entries = count_entries(snapshot, path->steps[n].source);
+  if (is_entry) out->collection = path->steps[n].source;
   return find_code(snapshot, path, is_entry ? n : n + 1, out, error);
 }
 
@@ -186,8 +187,8 @@ static void print_where_to_cut(lh_printer *t, lh_report *report, const lh_path *
   lh_text text = {0};
   lh_text_format(&text, "\nTo cut this path, clear %s",
                  reference_words(report, path, where.n_steps));
-  if (where.n_entries > 1)
-    lh_text_format(&text, ", one of %s entries", lh_count_text(where.n_entries).text);
+  uint64_t n_entries = t->thorough ? count_entries(report->snapshot, where.collection) : 0;
+  if (n_entries > 1) lh_text_format(&text, ", one of %s entries", lh_count_text(n_entries).text);
   lh_say_text(t, LH_PLAIN, &text);
   if (where.name != LH_NO_OBJECT) print_code(t, report, &where);
 }

@@ -13,7 +13,6 @@
 #pragma once
 
 #include "layout.h"
-#include "rooms/read.h" /* lh_collector */
 
 /* A type byte: bits 0 to 3 are the basic type, 4 and 5 a variant; bit 6 in a value: collectable. */
 enum {
@@ -358,50 +357,6 @@ static inline uint8_t raw_gc_byte(const lh_layout *layout, const char *global, s
   return RAW_FIELD(global, at - layout->gc_moved, uint8_t);
 }
 
-#if LH_LUA == 505
-enum { RAW_GC_PAUSE = 8 }; /* RAW_GLOBAL_GC_STATE between two cycles */
-
-/* As luaO_applyparam(setting, 100) of lobject.c, which collectgarbage("param") returns: four bits
-** of exponent and four of a fraction. */
-static inline uint32_t raw_percent(uint8_t setting) {
-  uint32_t fraction = setting & 15u, exponent = setting >> 4;
-  if (exponent > 0) fraction += 16u;
-  if (exponent > 0) exponent--;
-  return exponent >= 7 ? 100u * fraction << (exponent - 7) : 100u * fraction >> (7 - exponent);
-}
-#endif
-
-/* The bytes of the collector's settings from layout->gc_settings on. 5.4 keeps three of them in
-** quarters; in 5.4.0 to 5.4.3 the third says that it runs. In 5.5 each is a small float. */
-static inline lh_collector raw_collector(const lh_layout *layout, const char *global,
-                                         const char *release) {
-  const uint8_t *setting = (const uint8_t *)global + layout->gc_settings;
-  lh_collector c = {.is_known = true, .credit_bytes = raw_credit(global)};
-  uint64_t kept = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_KEPT, int64_t);
-#if LH_LUA == 504
-  enum { MINOR, MAJOR, STOP, EMERGENCY, PAUSE, STEP, STOPPED_BY_USER = 1 };
-  bool tells_running = layout->gc_settings == 103 || strcmp(release, "5.4.3") == 0;
-  c.is_stopped = tells_running ? !setting[STOP] : setting[STOP] & STOPPED_BY_USER;
-  c.kept_bytes = kept;
-  c.pause = setting[PAUSE] * 4u;
-  c.stepmul = setting[STEP] * 4u;
-  c.minormul = setting[MINOR];
-  c.majormul = setting[MAJOR] * 4u;
-#else
-  enum { MINOR, MAJOR_TO_MINOR, MAJOR, PAUSE, STEP, STOPPED_BY_USER = 1 };
-  bool is_between_cycles = raw_gc_byte(layout, global, RAW_GLOBAL_GC_KIND) == 0 &&
-                           raw_gc_byte(layout, global, RAW_GLOBAL_GC_STATE) == RAW_GC_PAUSE;
-  (void)release;
-  c.is_stopped = raw_gc_byte(layout, global, RAW_GLOBAL_STOP) & STOPPED_BY_USER;
-  c.kept_bytes = is_between_cycles ? kept : 0;
-  c.pause = raw_percent(setting[PAUSE]);
-  c.stepmul = raw_percent(setting[STEP]);
-  c.minormul = raw_percent(setting[MINOR]);
-  c.majormul = raw_percent(setting[MAJOR]);
-#endif
-  return c;
-}
-
 /* Is Lua moving a stack or sweeping, so that its allocation function must not read the heap? Of
 ** releases that tell (5.4.4 and later). A collection of young objects in 5.5 shows by its phase. */
 static inline bool raw_is_at_work(const lh_layout *layout, const char *global) {
@@ -472,12 +427,17 @@ static inline uint64_t raw_string_bytes(const lh_layout *layout, const raw_strin
   return with_text;
 }
 
+static inline bool raw_is_external(const raw_object *o) {
+  return o->type == RAW_LONG_STRING &&
+         raw_kind_of_string((const raw_string *)o) == RAW_STRING_EXTERNAL;
+}
+
 /* The bytes of a text that the object frees and the collector does not count. For each library that
 ** `require` loaded there is a string with this text, which frees the library instead. */
 static inline uint64_t raw_external_bytes(const lh_layout *layout, const raw_object *o) {
   static const char library[] = "01234567890";
   const raw_string *s = (const raw_string *)o;
-  if (o->type != RAW_LONG_STRING || raw_kind_of_string(s) != RAW_STRING_EXTERNAL) return 0;
+  if (!raw_is_external(o)) return 0;
   uint64_t bytes = raw_string_length(layout, s) + 1;
   bool is_library =
       bytes == sizeof library && memcmp(raw_text(layout, s), library, sizeof library) == 0;

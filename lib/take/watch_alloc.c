@@ -55,8 +55,8 @@ static uint64_t external_bytes(const char *global) {
   return bytes;
 }
 
-/* The heap with texts that Lua does not count. Below at_bytes it is an estimate: texts older than the
-** watcher are freed past us, and a request may fail. From at_bytes on it is exact. */
+/* The heap with texts that Lua does not count. Below at_bytes it is an estimate: texts older than
+** the watcher are freed past us, and a request may fail. From at_bytes on it is exact. */
 static uint64_t bytes_of_heap(lh_watcher *w, uint64_t counted) {
   uint64_t bytes = w->held_bytes > (int64_t)counted ? (uint64_t)w->held_bytes : counted;
   if (LH_LUA == 504 || bytes < w->at_bytes) return bytes;

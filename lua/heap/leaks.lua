@@ -99,7 +99,7 @@ local function run_quarters(f, trial, from, to, begin_tracking)
   end
 end
 
--- Lua 5.5 does not count the texts of long strings: they are added up, in one pass over all objects.
+-- Lua 5.5 does not count the texts of long strings: one pass over all objects adds them up.
 local function kbytes()
   local external = _VERSION == "Lua 5.4" and 0 or heap.stats().external_bytes
   return collectgarbage("count") + external / 1024

@@ -90,12 +90,16 @@ static void unknown_type(lua_State *L) {
 
 /* ==== Objects ======================================================================= */
 
+static raw_string_body *body_of(lua_State *L) {
+  return (raw_string_body *)((raw_string *)address_of(L, "S") + 1);
+}
+
 static void long_string(lua_State *L) {
-  ((raw_string *)address_of(L, "S"))->long_length += 1;
+  body_of(L)->long_length += 1;
 }
 
 static void endless_string(lua_State *L) {
-  ((raw_string *)address_of(L, "S"))->long_length = UINT64_MAX - 10;
+  body_of(L)->long_length = UINT64_MAX - 10;
 }
 
 static void wild_array(lua_State *L) {

@@ -529,7 +529,7 @@ static void test_mode_not_mirrored(void **unused) {
   raw_string *secret = (raw_string *)(void *)memory;
   secret->type = RAW_SHORT_STRING;
   secret->short_length = 1;
-  ((char *)memory)[offsetof(raw_string, contents)] = 'k';
+  ((char *)memory)[sizeof *secret + offsetof(raw_string_body, contents)] = 'k';
   lua_State *L = own_new_heap();
   assert_int_equal(luaL_dostring(L, "return {__mode = 'k'}"), LUA_OK);
   const raw_table *t = lua_topointer(L, -1);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "forged_memory.h"
+#include "take/raw_collector.h"
 
 static void picks_the_right_layout(void **state) {
   (void)state;

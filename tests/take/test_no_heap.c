@@ -36,7 +36,7 @@ static bool walk_ends(image *m, const lh_walk_more *more, lh_walk *walk) {
                     .more = more,
                     .string_bytes = 1000};
   assert_int_equal(lh_out_open(&out, 0, take_all, NULL, NULL), LH_OK);
-  lh_out_begin(&out);
+  lh_out_begin(&out, LH_SECTIONS_VERSION);
   lh_walk_lists(walk);
   lh_out_free(&out);
   return walk->ended;
