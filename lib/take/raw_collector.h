@@ -22,13 +22,13 @@ static inline uint32_t raw_percent(uint8_t setting) {
 /* The bytes of the collector's settings from layout->gc_settings on. 5.4 keeps three of them in
 ** quarters; in 5.4.0 to 5.4.3 the third says that it runs. In 5.5 each is a small float. */
 static inline lh_collector raw_collector(const lh_layout *layout, const char *global,
-                                         const char *release) {
+                                         const char *lua_release) {
   const uint8_t *setting = (const uint8_t *)global + layout->gc_settings;
   lh_collector c = {.is_known = true, .credit_bytes = raw_credit(global)};
   uint64_t kept = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_KEPT, int64_t);
 #if LH_LUA == 504
   enum { MINOR, MAJOR, STOP, EMERGENCY, PAUSE, STEP, STOPPED_BY_USER = 1 };
-  bool tells_running = layout->gc_settings == 103 || strcmp(release, "5.4.3") == 0;
+  bool tells_running = layout->gc_settings == 103 || strcmp(lua_release, "5.4.3") == 0;
   c.is_stopped = tells_running ? !setting[STOP] : setting[STOP] & STOPPED_BY_USER;
   c.kept_bytes = kept;
   c.pause = setting[PAUSE] * 4u;
@@ -39,7 +39,7 @@ static inline lh_collector raw_collector(const lh_layout *layout, const char *gl
   enum { MINOR, MAJOR_TO_MINOR, MAJOR, PAUSE, STEP, STOPPED_BY_USER = 1 };
   bool is_between_cycles = raw_gc_byte(layout, global, RAW_GLOBAL_GC_KIND) == 0 &&
                            raw_gc_byte(layout, global, RAW_GLOBAL_GC_STATE) == RAW_GC_PAUSE;
-  (void)release;
+  (void)lua_release;
   c.is_stopped = raw_gc_byte(layout, global, RAW_GLOBAL_STOP) & STOPPED_BY_USER;
   c.kept_bytes = is_between_cycles ? kept : 0;
   c.pause = raw_percent(setting[PAUSE]);

@@ -151,8 +151,8 @@ describe("heaptop of a heap full of garbage begins with", function()
     ]])
     local text = support.answer({"heapdiff", "a", "b", "c"}, dir)
     assert.truthy(text:match("^300 objects allocated between a and b are still alive in c" ..
-                             "[^\n]*\n[%d.]+%% of the heap is garbage, [%d.]+ MB: the program has stopped"),
-                  text)
+                             "[^\n]*\n[%d.]+%% of the heap is garbage, [%d.]+ MB: the program " ..
+                             "has stopped"), text)
     assert.truthy(text:find(free .. "retained", 1, true), text)
   end)
 

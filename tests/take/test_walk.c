@@ -67,7 +67,7 @@ static lh_snapshot *walk_image(image *m, forge *f) {
   push_mark(m);
   if (lh_layout_probe(&m->host, &layout, &error) < 0) fail_msg("%s", error.message);
   assert_int_equal(lh_out_open(&out, 0, refuse, NULL, NULL), LH_OK);
-  lh_out_begin(&out);
+  lh_out_begin(&out, LH_SECTIONS_VERSION);
   lh_walk_lists(&walk);
   forge_begin(f);
   forge_version(f, 2);

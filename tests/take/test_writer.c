@@ -83,7 +83,7 @@ static void a_longer_file_is_refused(void **state) {
   lh_error error = {0};
   (void)state;
   assert_int_equal(lh_out_open(&out, LH_BLOCK_BYTES - 1, forge_write, &file, NULL), LH_OK);
-  lh_out_begin(&out);
+  lh_out_begin(&out, LH_SECTIONS_VERSION);
   for (uint64_t id = 1; id <= 3 * LH_BLOCK_BYTES; id++) begin_record(&out, id, 8 * id);
   assert_int_equal(lh_out_close(&out, 0, &error), LH_EIO);
   assert_int_equal(file.size, LH_BLOCK_BYTES);
