@@ -44,13 +44,13 @@ static void want(lh_watcher *w, unsigned what) {
 /* ==== Sizes and times =============================================================== */
 
 /* Of all texts that Lua 5.5 leaves out of its count. O(objects). */
-static uint64_t external_bytes(const char *global) {
+static uint64_t external_bytes(const lh_watcher *w) {
   uint64_t bytes = 0;
 #if LH_LUA == 505
-  for (const raw_object *o = raw_list(global, LH_LIST_ALLGC); o; o = o->next)
-    bytes += raw_external_bytes(o);
+  for (const raw_object *o = raw_list(w->global, LH_LIST_ALLGC); o; o = o->next)
+    bytes += raw_external_bytes(&w->layout, o);
 #else
-  (void)global;
+  (void)w;
 #endif
   return bytes;
 }
@@ -60,7 +60,7 @@ static uint64_t external_bytes(const char *global) {
 static uint64_t bytes_of_heap(lh_watcher *w, uint64_t counted) {
   uint64_t bytes = w->held_bytes > (int64_t)counted ? (uint64_t)w->held_bytes : counted;
   if (LH_LUA == 504 || bytes < w->at_bytes) return bytes;
-  bytes = counted + external_bytes(w->global);
+  bytes = counted + external_bytes(w);
   w->held_bytes = (int64_t)bytes;
   return bytes;
 }
@@ -156,7 +156,7 @@ void lh_watch_begin(lh_watcher *w) {
   w->at_bytes = options->at_bytes ? options->at_bytes : UINT64_MAX;
   w->held_bytes = 0;
   if (LH_LUA == 505 && options->at_bytes)
-    w->held_bytes = (int64_t)(lh_gc_bytes(w->global) + external_bytes(w->global));
+    w->held_bytes = (int64_t)(lh_gc_bytes(w->global) + external_bytes(w));
   w->room_bytes = 0;
   w->patience = 0;
   note_owner(w);
