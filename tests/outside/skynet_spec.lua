@@ -31,7 +31,7 @@ for _, release in ipairs {"5.4.7", "5.5.0"} do
     it("is listed", function()
       local out, _, code = support.run("heapattach --list core", {cwd = dir})
       assert.equal(0, code)
-      assert.matches("^5 Lua states in core: ./host\n", out)
+      assert.matches("^5 Lua states in core, 58%.%d KB together: ./host\n", out)
       local _, n = out:gsub("  5%.%d %(skynet%)  no ", "")
       assert.equal(5, n)
     end)

@@ -343,16 +343,27 @@ typedef struct command {
   FILE *messages;
 } command;
 
-/* The one that is built beside these tests, build/TREE/tests/test_silent_file. */
+/* heapattach of this program's tree; build/test has none, and takes that of build. */
+static void find_heapattach(char *path, size_t size) {
+  ssize_t n = readlink("/proc/self/exe", path, size);
+  assert_true(n > 0 && (size_t)n + sizeof "/bin/heapattach" <= size);
+  path[n] = '\0';
+  *strrchr(path, '/') = '\0'; /* build/TREE/tests */
+  for (int i = 0; i < 2; i++) {
+    char *end = strrchr(path, '/');
+    assert_non_null(end);
+    (void)strcpy(end, "/bin/heapattach");
+    if (access(path, X_OK) == 0) return;
+    *end = '\0';
+  }
+  fail_msg("there is no bin/heapattach in %s or above it", path);
+}
+
 static void start_command(command *c, pid_t process, const char *const *options) {
-  char path[4096 + 64], number[16], *name, *words[8] = {"heapattach"};
+  char path[4096 + 64], number[16], *words[8] = {"heapattach"};
   int ends[2];
   assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-  ssize_t n = readlink("/proc/self/exe", path, 4096);
-  assert_true(n > 0);
-  path[n] = '\0';
-  for (int i = 0; i < 3 && (name = strrchr(path, '/')); i++) *name = '\0';
-  (void)strcat(path, "/bin/heapattach");
+  find_heapattach(path, sizeof path);
   (void)snprintf(number, sizeof number, "%d", (int)process);
   size_t n_words = 1;
   while (*options) words[n_words++] = (char *)(uintptr_t)*options++;
