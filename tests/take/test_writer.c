@@ -44,7 +44,7 @@ static void expect_entry(const forge_bytes *file, size_t i, uint64_t word, uint3
 /* Two records; the second has two blocks to itself, and another begins in the last block, or none
 ** does. */
 static void write_blocks(lh_out *out, bool has_third) {
-  lh_out_begin(out);
+  lh_out_begin(out, LH_FORMAT_VERSION);
   begin_record(out, 1, 0);
   put_zeros(out, LH_BLOCK_BYTES - LH_HEADER_BYTES - 1);
   begin_record(out, 2, 0x1000);
@@ -83,7 +83,7 @@ static void a_longer_file_is_refused(void **state) {
   lh_error error = {0};
   (void)state;
   assert_int_equal(lh_out_open(&out, LH_BLOCK_BYTES - 1, forge_write, &file, NULL), LH_OK);
-  lh_out_begin(&out, LH_SECTIONS_VERSION);
+  lh_out_begin(&out, LH_FORMAT_VERSION);
   for (uint64_t id = 1; id <= 3 * LH_BLOCK_BYTES; id++) begin_record(&out, id, 8 * id);
   assert_int_equal(lh_out_close(&out, 0, &error), LH_EIO);
   assert_int_equal(file.size, LH_BLOCK_BYTES);
