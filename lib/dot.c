@@ -219,7 +219,7 @@ static void put_common(const drawing *d, lh_text *to, const lh_path *path, size_
     at = hop_at(path, at).next;
     alike = lh_edges_alike(d->snapshot, first, &path->steps[at]);
   }
-  lh_text_string(to, alike ? " of " : " steps");
+  lh_text_string(to, alike ? " " : " steps");
   if (alike) put_owned(to, lh_edge_text(d->snapshot, first));
 }
 
