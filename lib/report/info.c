@@ -18,6 +18,7 @@ typedef struct info_result {
 
 LH_CELL(unaccounted_of, info_result, cell->as.n = (uint64_t)it->info.unaccounted_bytes)
 LH_ITS(bool, is_outside, info_result, it->is_outside)
+LH_ITS(bool, has_reason, info_result, it->garbage.reason != LH_GARBAGE_USUAL)
 LH_ITS(bool, has_finalized, info_result, it->info.finalized_objects > 0)
 LH_ITS(bool, has_external, info_result, it->info.external_bytes > 0)
 
@@ -60,8 +61,8 @@ static const lh_table info_answer = LH_TABLE_OF(
     LH_BYTES("garbage_bytes", NULL, reach.garbage_bytes, "of these"),
     LH_WORD("why_garbage", NULL, garbage.reason, lh_garbage_reason_name,
             "why there is much of it: the collector is stopped, or waits (pause), or leaves old "
-            "objects (generational), or is within a cycle; null where it works as usual",
-            LH_OPTIONAL),
+            "objects (generational), or is within a cycle; absent where it works as usual",
+            LH_ONLY_WHERE(has_reason)),
     LH_COLLECTOR_COLUMNS,
     LH_COUNT("finalized_objects", NULL, info.finalized_objects,
              "whose finalizers ran before it, as the state closed: they look youngest",
