@@ -312,6 +312,7 @@ $(1)/tests/test_pages: TEST_LIBS += -Wl,--wrap=ioctl
 # Who counts what libc is asked for.
 $(1)/tests/test_quiet_malloc: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc \
   -Wl,--wrap=free,--wrap=strdup,--wrap=realpath,--wrap=fopen,--wrap=opendir
+$(1)/tests/test_walk_shared: TEST_LIBS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(1)/tests/test_states: TEST_LIBS += -Wl,--wrap=process_vm_readv,--wrap=pread,--wrap=clock_gettime
 $(1)/tests/test_memory_room: TEST_LIBS += -Wl,--wrap=lh_find_room
 $(1)/tests/test_page: $(call objects,$(1),cli/heapview/page.c)

@@ -412,8 +412,6 @@ static int begin_shot(state_writer *s, lh_writer writer, void *payload, lh_error
   const lh_outside_options *options = s->mirrored->options;
   uint64_t string_bytes = options ? options->string_bytes : LH_DEFAULT_STRING_BYTES;
   lh_shot *shot = &s->shot;
-  uint64_t section_bytes = longest_section(s);
-  uint64_t longest = lh_out_longest(lh_gc_bytes(s->state.global), section_bytes, string_bytes);
   lh_consistency_begin(&s->consistency, &s->state);
   shot->walk = (lh_walk){.thread = lh_running_thread(&s->state),
                          .more = &doubting,
@@ -423,8 +421,8 @@ static int begin_shot(state_writer *s, lh_writer writer, void *payload, lh_error
   shot->facts.ours[0] = s->state.ours;
   shot->facts.ours[1] = s->state.metatable;
   shot->facts.ours[2] = s->state.own_thread;
-  lh_shot_aim(shot, s->state.global, &s->state.layout, section_bytes);
-  return lh_out_open(&shot->out, longest, writer, payload, error);
+  lh_shot_aim(shot, s->state.global, &s->state.layout, longest_section(s));
+  return lh_out_open(&shot->out, shot->longest_bytes, writer, payload, error);
 }
 
 static bool may_have_more(const state_writer *s) {

@@ -109,6 +109,13 @@ static int write_footer(lh_shot *shot, const uint64_t starts[2], lh_error *error
   return lh_out_close(&shot->out, (size_t)(p - shot->out.footer), error);
 }
 
+uint64_t lh_shot_longest(const lh_layout *layout, uint64_t heap_bytes, uint64_t section_bytes,
+                         uint64_t string_bytes) {
+  const uint64_t most_of_others = (uint64_t)16 << 30; /* a block table of 0.4 MB */
+  return lh_out_longest(heap_bytes, section_bytes + (layout->shares ? most_of_others : 0),
+                        string_bytes);
+}
+
 void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
                  uint64_t section_bytes) {
   shot->walk.out = &shot->out;
@@ -116,7 +123,8 @@ void lh_shot_aim(lh_shot *shot, const char *global, const lh_layout *layout,
   shot->walk.layout = layout;
   shot->walk.main_thread = raw_main_thread(layout, global);
   shot->gc_bytes = lh_gc_bytes(global);
-  shot->longest_bytes = lh_out_longest(shot->gc_bytes, section_bytes, shot->walk.string_bytes);
+  shot->longest_bytes =
+      lh_shot_longest(layout, shot->gc_bytes, section_bytes, shot->walk.string_bytes);
   shot->string_table_bytes =
       sizeof(void *) * (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_SIZE, int32_t);
   shot->short_strings = (uint64_t)RAW_FIELD(global, RAW_GLOBAL_STRINGS_USED, int32_t);

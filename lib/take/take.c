@@ -37,7 +37,8 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
   const char *global = lh_global_state(L);
   const lh_recorder *recorder = lh_recorder_of(L);
   uint64_t sites_bytes = recorder ? lh_sites_longest(recorder) + OWN_SITES_BYTES : 0;
-  uint64_t longest = lh_out_longest(lh_gc_bytes(global), sites_bytes, string_bytes);
+  uint64_t longest =
+      lh_shot_longest(&state->layout, lh_gc_bytes(global), sites_bytes, string_bytes);
   int rc = lh_out_open(&shot->out, longest, writer, payload, error);
   if (rc == LH_OK) rc = lh_plant(L, LH_MARK_BY_SNAPSHOT, name, strlen(name), &shot->planted, error);
   if (rc < 0) return rc;

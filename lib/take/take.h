@@ -1,7 +1,7 @@
 /*
 ** take.h - the two halves of a snapshot: preparing and writing.
 **
-** Writing allocates nothing, calls no Lua and is async-signal-safe: a forked child can do it.
+** Writing asks malloc for nothing, calls no Lua and is async-signal-safe: a forked child can do it.
 */
 #pragma once
 
@@ -40,6 +40,11 @@ int lh_shot_prepare(lua_State *L, const char *name, lh_writer writer, void *payl
 
 /* Copies the command line, words separated by spaces, without a NUL; returns its length. */
 size_t lh_read_program(char *out, size_t size);
+
+/* The longest file of a heap, as lh_out_longest. Where states share objects, those of others are in
+** the file, too. */
+uint64_t lh_shot_longest(const lh_layout *layout, uint64_t heap_bytes, uint64_t section_bytes,
+                         uint64_t string_bytes);
 
 /* Points the shot to a heap that has all its marks, and notes the heap's figures. `section_bytes`:
 ** the longest section of walk.more. */

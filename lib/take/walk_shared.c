@@ -8,40 +8,49 @@
 ** that were on no list, and what these refer to, as records of 0 bytes. So functions have names and
 ** tables have keys, and the sum is that of the collector.
 **
-** Cost, in skynet's Lua alone: the header of each target is read, and 24 bytes for each shared
-** object.
+** Cost, in skynet's Lua alone: the header of each target is read, and 24 to 48 bytes for each shared
+** object. They are pages from the kernel: the walk may run in a child that must not call malloc
+** (background.c).
 */
 #include "walk.h"
+
+enum { SLOTS_EACH = 2 };
 
 /* The slot of the object in the hash table: the one that has it, or a free one. */
 static uint32_t *slot_of(const lh_shared *s, const raw_object *object) {
   uint64_t hash = ((uintptr_t)object >> 3) * UINT64_C(0x9E3779B97F4A7C15);
   for (size_t i = (size_t)(hash >> 32);; i++) {
-    uint32_t *slot = &s->slots[i & (s->n_slots - 1)];
+    uint32_t *slot = &s->slots[i & (SLOTS_EACH * s->capacity - 1)];
     if (*slot == 0 || s->met[*slot - 1].object == object) return slot;
   }
 }
 
-static bool grow_slots(lh_shared *s) {
+static size_t bytes_for(size_t capacity) {
+  return capacity * (sizeof(lh_shared_object) + SLOTS_EACH * sizeof(uint32_t));
+}
+
+static bool grow(lh_shared *s) {
   enum { FIRST = 1024 };
-  size_t n = s->n_slots ? 2 * s->n_slots : FIRST;
-  uint32_t *slots = lh_alloc_zeroed(n, sizeof *slots);
-  if (!slots) return false;
-  lh_free(s->slots);
-  s->slots = slots;
-  s->n_slots = n;
-  for (uint32_t i = 0; i < s->n; i++) *slot_of(s, s->met[i].object) = i + 1;
+  lh_shared old = *s;
+  size_t capacity = old.capacity ? 2 * old.capacity : FIRST;
+  lh_shared_object *met = lh_alloc_pages(bytes_for(capacity));
+  if (!met) return false;
+  if (old.n > 0) memcpy(met, old.met, old.n * sizeof *met);
+  s->met = met;
+  s->capacity = capacity;
+  s->slots = (uint32_t *)(void *)(met + capacity);
+  for (uint32_t i = 0; i < s->n; i++) *slot_of(s, met[i].object) = i + 1;
+  lh_free_pages(old.met, bytes_for(old.capacity));
   return true;
 }
 
 /* NULL: no memory. The result holds until the next call. */
 static lh_shared_object *meet(lh_shared *s, const raw_object *object) {
-  if (s->n_slots <= 2 * s->n && !grow_slots(s)) return NULL;
+  if (s->n == s->capacity && !grow(s)) return NULL;
   uint32_t *slot = slot_of(s, object);
   if (*slot > 0) return &s->met[*slot - 1];
-  if (!lh_grow(&s->met, s->n, &s->capacity, sizeof *s->met)) return NULL;
   s->met[s->n] = (lh_shared_object){.object = object};
-  *slot = (uint32_t)++s->n;
+  *slot = ++s->n;
   return &s->met[s->n - 1];
 }
 
@@ -107,7 +116,7 @@ static void refer_targets(lh_walk *walk, const raw_object *o) {
 
 void lh_shared_begin(lh_walk *walk) {
   lh_shared *s = &walk->shared;
-  if (s->slots) memset(s->slots, 0, s->n_slots * sizeof *s->slots);
+  if (s->slots) memset(s->slots, 0, SLOTS_EACH * s->capacity * sizeof *s->slots);
   s->n = 0;
   s->n_elsewhere = 0;
   s->is_elsewhere = false;
@@ -134,8 +143,6 @@ const raw_object *lh_shared_next(lh_walk *walk, uint32_t *at) {
 }
 
 void lh_shared_free(lh_shared *s) {
-  if (!s->slots) return; /* PUC Lua's heaps have none: see tests/take/test_quiet_malloc.c */
-  lh_free(s->met);
-  lh_free(s->slots);
+  lh_free_pages(s->met, bytes_for(s->capacity));
   *s = (lh_shared){0};
 }
