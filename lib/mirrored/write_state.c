@@ -207,10 +207,14 @@ static bool has_string_of_target(state_writer *s, const raw_string *string, uint
   }
 }
 
+static bool may_read(const lh_walk *walk, const raw_object *object) {
+  return is_of_target(writer_of(walk), object, sizeof *object);
+}
+
 /* A __mode need not be on any list. */
 static bool may_read_text(const lh_walk *walk, const raw_string *string) {
   state_writer *s = writer_of(walk);
-  return is_of_target(s, string, sizeof(raw_string) + sizeof(raw_string_body)) &&
+  return is_of_target(s, string, raw_text_offset(&s->state.layout)) &&
          (string->type == RAW_SHORT_STRING || string->type == RAW_LONG_STRING) &&
          has_bounded_length(s, (const raw_object *)string) &&
          has_string_of_target(s, string, raw_string_bytes(&s->state.layout, string));
@@ -402,6 +406,7 @@ static void put_section(lh_walk *walk) {
 }
 
 static const lh_walk_more doubting = {.accept = accept,
+                                      .may_read = may_read,
                                       .may_read_text = may_read_text,
                                       .section = LH_SECTION_OUTSIDE,
                                       .put_section = put_section};

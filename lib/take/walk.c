@@ -379,6 +379,7 @@ void lh_walk_lists(lh_walk *walk) {
   walk->mode_name =
       RAW_FIELD(walk->global, walk->layout->metamethod_names + RAW_TM_MODE * sizeof(void *),
                 const raw_string *);
+  if (!may_read_text(walk, walk->mode_name)) return;
   for (lh_list list = LH_LIST_ALLGC; list <= LH_LIST_FIXEDGC; list++) {
     /* A closing state's finobj has only later finalizers: our mark, before 5.4.4. */
     if (!walk->closes || list != LH_LIST_TOBEFNZ) walk_list(walk, list, list);

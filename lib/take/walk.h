@@ -83,6 +83,8 @@ typedef struct lh_walk_more {
   lh_stack_id (*find_stack)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
   /* Sees each object before its contents are read. False: it is no object, and the walk ends. */
   bool (*accept)(const lh_walk *walk, const raw_object *object, uint64_t shallow_bytes);
+  /* May the header of an object be read that is met as a target, in skynet's Lua? */
+  bool (*may_read)(const lh_walk *walk, const raw_object *object);
   /* May a string be read that need not be on any list: the text of a __mode; in skynet's Lua a key?
   ** False: the walk ends. */
   bool (*may_read_text)(const lh_walk *walk, const raw_string *string);

@@ -55,7 +55,9 @@ static lh_shared_object *meet(lh_shared *s, const raw_object *object) {
 }
 
 static void refer(lh_walk *walk, const void *target) {
-  if (!target || !raw_is_shared(target)) return;
+  const lh_walk_more *more = walk->more;
+  if (!target || (more && more->may_read && !more->may_read(walk, target))) return;
+  if (!raw_is_shared(target)) return;
   if (!meet(&walk->shared, target)) walk->ended = true;
 }
 

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,6 +18,7 @@
 #include "any_lua.h"
 #include "folder.h"
 #include "take/state.h"
+#include "take/take.h"
 
 /* The linker's names for the originals, and for ours. */
 void *__real_malloc(size_t bytes);
@@ -130,8 +132,34 @@ static void asks_malloc_for_nothing(void **state) {
   end_pair(&p);
 }
 
+static bool may_read(const lh_walk *walk, const raw_object *object) {
+  (void)walk;
+  return (uintptr_t)object % 4096 != 0;
+}
+
+/* From outside a target may be memory that the heap's process does not have. */
+static void reads_no_header_that_it_may_not(void **state) {
+  (void)state;
+  static const lh_walk_more more = {.may_read = may_read};
+  lh_error error;
+  lh_shot shot;
+  lh_taken taken;
+  pair p;
+  begin_pair(&p);
+  p.link->as.pointer = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(p.link->as.pointer, MAP_FAILED);
+  if (lh_shot_prepare(p.own, "a", lh_shot_discard, NULL, NULL, &shot, &error) < 0)
+    fail_msg("%s", error.message);
+  shot.walk.more = &more;
+  if (lh_shot_write(&shot, &taken, &error) < 0) fail_msg("%s", error.message);
+  lh_shot_free(&shot);
+  assert_int_equal(munmap(p.link->as.pointer, 4096), 0);
+  end_pair(&p);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(has_room_for_objects_of_others),
-                                     cmocka_unit_test(asks_malloc_for_nothing)};
+                                     cmocka_unit_test(asks_malloc_for_nothing),
+                                     cmocka_unit_test(reads_no_header_that_it_may_not)};
   return folder_run(tests);
 }
