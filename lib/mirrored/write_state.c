@@ -10,8 +10,7 @@
 ** that does not run on they make the snapshot uncertain: the old vector of a table being resized
 ** (luaH_resize) has entries, but belongs to no object.
 **
-** Cost: 1.5 times the instructions of a snapshot from inside, and a microsecond for each small
-** page.
+** Cost: 1.5 times the instructions of a snapshot from inside, and 1 us for each small page.
 **
 ** Security: no code of the target runs here, but its pointers are followed, and a forged one could
 ** copy memory of this process into the snapshot. Even a vector of pointers would, since they become

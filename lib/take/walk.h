@@ -70,7 +70,7 @@ typedef struct lh_shared {
   lh_shared_object *met; /* in the order of their first meeting */
   size_t capacity;
   uint32_t *slots; /* a hash table of indices in `met` plus 1, behind `met`; 0: free */
-  uint32_t n, n_elsewhere;
+  uint32_t n;
   bool is_elsewhere; /* the walk is behind the lists, at objects of other states */
 } lh_shared;
 

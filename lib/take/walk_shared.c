@@ -120,7 +120,6 @@ void lh_shared_begin(lh_walk *walk) {
   lh_shared *s = &walk->shared;
   if (s->slots) memset(s->slots, 0, SLOTS_EACH * s->capacity * sizeof *s->slots);
   s->n = 0;
-  s->n_elsewhere = 0;
   s->is_elsewhere = false;
 }
 
@@ -140,7 +139,6 @@ const raw_object *lh_shared_next(lh_walk *walk, uint32_t *at) {
   s->is_elsewhere = true;
   while (*at < s->n && s->met[*at].is_on_list) ++*at;
   if (*at == s->n) return NULL;
-  s->n_elsewhere++;
   return s->met[(*at)++].object;
 }
 
