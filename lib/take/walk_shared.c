@@ -8,9 +8,9 @@
 ** that were on no list, and what these refer to, as records of 0 bytes. So functions have names and
 ** tables have keys, and the sum is that of the collector.
 **
-** Cost, in skynet's Lua alone: the header of each target is read, and 24 to 48 bytes for each shared
-** object. They are pages from the kernel: the walk may run in a child that must not call malloc
-** (background.c).
+** Cost, in skynet's Lua alone: the header of each target is read, and 24 to 48 bytes for each
+** shared object. They are pages from the kernel: the walk may run in a child that must not call
+** malloc (background.c).
 */
 #include "walk.h"
 

@@ -1,7 +1,7 @@
 /*
-** test_walk_shared.c - a state whose objects refer to those of another one, as in skynet's Lua. Nobody
-** has that Lua where the tests run: the states are of the Lua that is there, and their layout says
-** that states share objects.
+** test_walk_shared.c - a state whose objects refer to those of another one, as in skynet's Lua.
+** Nobody has that Lua where the tests run: the states are of the Lua that is there, and their
+** layout says that states share objects.
 */
 #include <lauxlib.h>
 #include <lua.h>
