@@ -73,7 +73,7 @@ static size_t read_file(const server *s, const struct fuse_read_in *wanted, answ
   return n < 0 ? 0 : (size_t)n;
 }
 
-/* Whatever the kernel has of the file. */
+/* The kernel forgets the pages of the file. It waits for those that it is just reading. */
 static void forget_file(const server *s) {
   struct {
     struct fuse_out_header header;
@@ -82,7 +82,18 @@ static void forget_file(const server *s) {
   if (write(s->fuse, &forget, sizeof forget) < 0 && errno != ENOENT) _exit(1); /* it has none */
 }
 
-/* How many bytes an answer has; -1: there is none. */
+/* A child forgets and then answers that there is no such file: the server answers reads meanwhile. */
+static ssize_t forget_meanwhile(const server *s, const struct fuse_in_header *in) {
+  struct fuse_out_header answer = {sizeof answer, -ENOENT, in->unique};
+  if (fork() == 0) {
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    forget_file(s);
+    _exit(write(s->fuse, &answer, sizeof answer) < 0);
+  }
+  return -1;
+}
+
+/* How many bytes an answer has; -1: there is none now. */
 static ssize_t answer_request(const server *s, const struct fuse_in_header *in, answer *a) {
   const void *argument = in + 1;
   if (in->opcode == s->shared->unanswered) {
@@ -94,7 +105,7 @@ static ssize_t answer_request(const server *s, const struct fuse_in_header *in, 
       a->is.init = (struct fuse_init_out){.major = 7, .minor = 31, .max_write = 1 << 16};
       return sizeof a->is.init;
     case FUSE_LOOKUP:
-      if (strcmp(argument, "forget") == 0) forget_file(s);
+      if (strcmp(argument, "forget") == 0) return forget_meanwhile(s, in);
       if (strcmp(argument, "lua") != 0 && strncmp(argument, "memfd:", 6) != 0) break;
       a->is.entry = (struct fuse_entry_out){.nodeid = THE_FILE, .attr = attributes_of(s, THE_FILE)};
       return sizeof a->is.entry;

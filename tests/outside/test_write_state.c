@@ -482,16 +482,20 @@ static void test_not_mirrored(void **unused) {
 }
 
 /* Memory above `own_lacks` is not the target's. */
-static void refuse_without(lua_State *L, const void *lacks) {
+static void write_without(lua_State *L, const void *lacks, int code) {
   lh_mirrored m = in_call();
   lh_outside_request request = {.path = "a"};
   assert_int_equal(shoot(L, &m, &request, NULL), LH_OK);
   remove_files();
   own_lacks = (uintptr_t)lacks;
   own_region.end = own_region.present_bytes = own_lacks;
-  assert_int_equal(shoot(L, &m, &request, NULL), LH_EBUSY);
+  assert_int_equal(shoot(L, &m, &request, NULL), code);
   own_lacks = 0;
   own_region.end = own_region.present_bytes = INT64_MAX;
+}
+
+static void refuse_without(lua_State *L, const void *lacks) {
+  write_without(L, lacks, LH_EBUSY);
 }
 
 /* The slot of a thread's first call is above its top, and has a function whose lines are memory of
@@ -522,7 +526,8 @@ static void test_first_call_above_top(void **unused) {
   refuse_without(L, &secret);
 }
 
-/* The text of a __mode is no object of the state: which tables are weak would tell its letters. */
+/* The text of a __mode is no object of the state: which tables are weak would tell its letters. In
+** 5.4.0 a __mode may be freed, and one that is on no list is not read. */
 static void test_mode_not_mirrored(void **unused) {
   (void)unused;
   static uint64_t memory[16];
@@ -535,7 +540,8 @@ static void test_mode_not_mirrored(void **unused) {
   const raw_table *t = lua_topointer(L, -1);
   raw_slot *slot = (raw_slot *)(uintptr_t)t->slots;
   slot->value.object = (const raw_object *)secret;
-  refuse_without(L, secret);
+  bool is_looked_up = strcmp(LUA_RELEASE, "Lua 5.4.0") == 0;
+  write_without(L, secret, is_looked_up ? LH_OK : LH_EBUSY);
 }
 
 /* A mark may be linked behind a dead object: so that must be the target's, too. */

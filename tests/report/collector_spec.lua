@@ -4,10 +4,24 @@
 local cjson = require "cjson"
 local support = require "tests.common.support"
 
+-- set("incremental", pause, stepmul), set("generational", minormul, majormul): in 5.5 "param" sets
+-- these, and rounds them. It returns what the collector has.
 local fill = [[
   local heap = require "heap"
+  local params = {incremental = {"pause", "stepmul"}, generational = {"minormul", "minormajor"}}
+  local function set(mode, ...)
+    local values = {...}
+    collectgarbage(mode, ...)
+    if _VERSION == "Lua 5.4" then return ... end
+    for i, value in ipairs(values) do
+      collectgarbage("param", params[mode][i], value)
+      values[i] = collectgarbage("param", params[mode][i])
+    end
+    return table.unpack(values)
+  end
   local function fill(n) for i = 1, n do local _ = {i, name = "x" .. i} end end
 ]]
+fill = fill:gsub("\n *", " ") -- the program's lines are counted from 1
 
 -- The answer of `heaptop s` about the snapshot that the program takes, its text and its folder.
 local function heaptop(program, options)
@@ -21,27 +35,30 @@ local free = "    collectgarbage() would free it; what is told below is what wou
 describe("the collector's settings", function()
   it("are in a snapshot as the program set them", function()
     local info, _, dir = heaptop [[
-      collectgarbage("incremental", 300, 400)
-      collectgarbage("generational", 40, 200)
-      collectgarbage("incremental")
+      local pause, stepmul = set("incremental", 300, 444)
+      local minormul, majormul = set("generational", 45, 204)
+      set "incremental"
       collectgarbage()
       local before = heap.stats {objects = false}
       heap.snapshot "s"
-      io.open("debt", "w"):write(before.debt):close()
+      local settings = "return {debt = %d, pause = %d, stepmul = %d, minormul = %d, majormul = %d}"
+      settings = settings:format(before.debt, pause, stepmul, minormul, majormul)
+      io.open("settings", "w"):write(settings):close()
     ]]
     assert.equal("incremental", info.gc_kind)
     assert.equal("pause", info.gc_state)
     assert.is_false(info.gc_stopped)
-    assert.equal(300, info.gc_pause)
-    assert.equal(400, info.gc_stepmul)
-    assert.equal(40, info.gc_minormul)
-    assert.equal(200, info.gc_majormul)
+    local set = dofile(dir .. "/settings")
+    assert.equal(set.pause, info.gc_pause)
+    assert.equal(set.stepmul, info.gc_stepmul)
+    assert.equal(set.minormul, info.gc_minormul)
+    assert.equal(set.majormul, info.gc_majormul)
     assert.is_nil(info.why_garbage)
     local kept, bytes = info.gc_kept_bytes, info.gc_bytes
     assert.is_true(kept <= bytes and kept > bytes / 2, kept .. " of " .. bytes)
     -- A mark is allocated in between, whose bytes the debt has not.
-    local debt = tonumber(support.read_file(dir .. "/debt"))
-    assert.is_true(math.abs(info.gc_debt_bytes - debt) < 4096, info.gc_debt_bytes .. " " .. debt)
+    local apart = math.abs(info.gc_debt_bytes - set.debt)
+    assert.is_true(apart < 4096, info.gc_debt_bytes .. " " .. set.debt)
     for name, value in pairs(info) do
       local query = ("select %s from info"):format(name)
       local sql = name:find("^gc_") and support.answer({"heapsql", "--json", "s", query}, dir)
@@ -81,13 +98,13 @@ describe("heaptop of a heap full of garbage begins with", function()
     assert.equal(("%.1f"):format(100 * garbage), share)
     assert.equal(("%.1f MB"):format(info.garbage_bytes / 2 ^ 20), size)
     local code = text:match("\n    The code that set it so is probably ([^\n]*)\n")
-    assert.equal("halt @app.lua:3 or other @app.lua:4", code)
+    assert.equal("halt @app.lua:1 or other @app.lua:2", code)
     assert.truthy(text:find(free, 1, true), text)
   end)
 
   it("the pause, and the size at which the next cycle begins", function()
     local info, text, dir = heaptop [[
-      collectgarbage("incremental", 1000)
+      set("incremental", 1000)
       collectgarbage()
       kept = {}
       for i = 1, 5000 do kept[i] = {i} end
@@ -109,19 +126,20 @@ describe("heaptop of a heap full of garbage begins with", function()
       collectgarbage "incremental"
       kept = {}
       for i = 1, 30000 do kept[i] = {i, name = "x" .. i} end
-      collectgarbage("generational", 20, 1000)
+      set("generational", 20, 1000)
       kept = nil
       heap.snapshot "s"
     ]]
     assert.equal("generational", info.why_garbage)
     assert.truthy(text:match("MB: in generational mode old objects wait for a collection of all " ..
                              "objects"), text)
-    assert.truthy(text:match("of all objects, at [%d.]+ MB\n"), text)
+    local tells_size = text:find("of all objects, at [%d.]+ MB\n") ~= nil
+    assert.equal(_VERSION == "Lua 5.4", tells_size, text) -- in 5.5 it depends on what follows
   end)
 
   it("the cycle that is under way", function()
     local info, text = heaptop [[
-      collectgarbage("incremental", 100, 40)
+      set("incremental", 100, 40)
       kept, stays = {}, {}
       for i = 1, 100000 do kept[i] = {i, name = "x" .. i} end
       for i = 1, 25000 do stays[i] = {i, name = "y" .. i} end
@@ -158,7 +176,7 @@ describe("heaptop of a heap full of garbage begins with", function()
 
   it("what leaks, where the collector works as usual", function()
     local info, text = heaptop [[
-      collectgarbage("incremental", 200, 100)
+      set("incremental", 200, 100)
       fill(200000)
       heap.snapshot "s"
     ]]

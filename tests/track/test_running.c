@@ -309,7 +309,7 @@ static void survives_without_memory(void **state) {
   close_watched(&w);
 }
 
-/* The exact mode begins with a full collection. */
+/* The exact mode begins with a full collection, except in 5.4.0, where it stays incremental. */
 static void forgets_threads_that_its_start_frees(void **state) {
   lua_State *L = luaL_newstate();
   lh_track_options options = {.exact_bytes = 1 << 20, .pool = LH_POOL_NEVER};
@@ -321,6 +321,7 @@ static void forgets_threads_that_its_start_frees(void **state) {
     (void)lua_newthread(L);
     lua_settop(L, 0);
   }
+  if (strcmp(LUA_RELEASE, "Lua 5.4.0") == 0) (void)lua_gc(L, LUA_GCCOLLECT);
   assert_int_equal(lh_track(L, &options, NULL), LH_OK);
   const lh_running *running = lh_recorder_of(L)->running;
   while (lh_thread_set_next(&running->threads, &slot)) n++;

@@ -77,7 +77,7 @@ static const void *owner_of(host *h, const char *global) {
 #if LH_LUA == 505
   const raw_string *s = (const raw_string *)lh_stack_slot(h->L, lua_gettop(h->L))->as.object;
   assert_int_equal(raw_kind_of_string(s), RAW_STRING_EXTERNAL);
-  owner = s->free_data;
+  owner = raw_body(&lh_layouts[0], s)->free_data;
 #endif
   lua_pop(h->L, 1);
   return owner;
