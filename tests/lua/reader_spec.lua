@@ -86,6 +86,7 @@ describe("heap.reader", function()
     local s = open()
     local wanted = ask("heaptop", "--json", "s").snapshot
     for name, value in pairs(wanted) do -- the time has more digits than cjson keeps
+      if value == json.null then value = nil end
       if name ~= "time_ns" then assert.same(value, s.info[name], name) end
     end
     assert.is_true(math.abs(wanted.time_ns - s.info.time_ns) < 1e6)

@@ -84,11 +84,11 @@ static void forget_file(const server *s) {
 
 /* A child forgets and then answers that there is no such file: the server answers reads meanwhile. */
 static ssize_t forget_meanwhile(const server *s, const struct fuse_in_header *in) {
-  struct fuse_out_header answer = {sizeof answer, -ENOENT, in->unique};
+  struct fuse_out_header none = {sizeof none, -ENOENT, in->unique};
   if (fork() == 0) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     forget_file(s);
-    _exit(write(s->fuse, &answer, sizeof answer) < 0);
+    _exit(write(s->fuse, &none, sizeof none) < 0);
   }
   return -1;
 }
