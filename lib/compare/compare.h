@@ -268,7 +268,17 @@ typedef struct lh_caused {
 /* Gives rows with one cause the same number, from 1. Sorts the rows. False: out of memory. */
 bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
+/* ==== culprits.c ==================================================================== */
+
+/* Gives the one container that has nearly all growth of a group a row of its own. Needs `at`. False:
+** out of memory. */
+bool lh_split_culprits(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *whole);
+
 /* ==== joined_siblings.c ============================================================= */
+
+/* Stores the text of a place; without room for it, *held_by stays. False: out of memory. */
+bool lh_keep_place(lh_strings *texts, const lh_place_tree *tree, uint32_t place,
+                   const char **held_by);
 
 /* Groups, and containers that grew, of three snapshots. False: out of memory. */
 bool lh_join_sibling_groups(lh_snapshot *c, lh_whole_diff *whole);

@@ -253,7 +253,8 @@ static bool count_in(const lh_counted *s, int k, lh_whole_diff *whole) {
   return ok;
 }
 
-static int weigh(const lh_window *window, lh_snapshot *c, lh_whole_diff *whole, lh_error *error) {
+static int weigh(const lh_window *window, lh_snapshot *c, const uint8_t *new_ones,
+                 lh_whole_diff *whole, lh_error *error) {
   lh_diff *diff = &whole->visible;
   lh_counted in_c = {0};
   if (diff->n_groups == 0) return LH_OK;
@@ -262,7 +263,9 @@ static int weigh(const lh_window *window, lh_snapshot *c, lh_whole_diff *whole, 
   bool ok = true;
   for (int k = 0; !code && ok && k < 3; k++) ok = count_in(at[k], k, whole);
   lh_counted_free(&in_c);
-  if (code || !ok) return code ? code : lh_fail_memory(error, "counting what is at a place");
+  if (!code && !(ok && lh_split_culprits(c, new_ones, whole)))
+    code = lh_fail_memory(error, "counting what is at a place");
+  if (code) return code;
   lh_reach reach;
   lh_reach_totals(c, &reach);
   uint64_t least_bytes = lh_least_group(reach.reachable_bytes);
@@ -318,7 +321,7 @@ static int compare_objects(const lh_window *window, lh_snapshot *c, uint8_t *new
   if (!choose_new(c, new_ones, diff)) return lh_fail_memory(error, "looking for new objects");
   if (!lh_describe_grown(c, diff)) return lh_fail_memory(error, "telling who holds the containers");
   int code = add_groups(c, window, new_ones, diff, error);
-  if (!code && window->b) code = weigh(window, c, (lh_whole_diff *)diff, error);
+  if (!code && window->b) code = weigh(window, c, new_ones, (lh_whole_diff *)diff, error);
   if (!code && window->b && !lh_join_sibling_groups(c, (lh_whole_diff *)diff))
     code = lh_fail_memory(error, "joining what grows alike");
   return code ? code : number_causes(c, diff, error);

@@ -11,9 +11,8 @@ static void take_least_print(char own[LH_FINGERPRINT_BYTES],
   if (strcmp(other, own) < 0) memcpy(own, other, LH_FINGERPRINT_BYTES);
 }
 
-/* Stores the text of a place; without room for it, the text of one sibling stays. */
-static bool keep_place(lh_strings *texts, const lh_place_tree *tree, uint32_t place,
-                       const char **held_by) {
+bool lh_keep_place(lh_strings *texts, const lh_place_tree *tree, uint32_t place,
+                   const char **held_by) {
   lh_text text = {0};
   lh_place_text(tree, place, &text);
   bool failed = text.failed;
@@ -77,7 +76,7 @@ static bool join_groups(lh_whole_diff *whole, const lh_place_tree *tree,
     if (siblings[i].first != i) continue;
     if (siblings[i].all != group->held_at) {
       group->held_at = siblings[i].all;
-      ok = keep_place(&whole->paths, tree, siblings[i].all, &group->held_by);
+      ok = lh_keep_place(&whole->paths, tree, siblings[i].all, &group->held_by);
     }
     diff->groups[diff->n_groups++] = *group;
   }
@@ -181,7 +180,8 @@ bool lh_join_sibling_leaks(lh_snapshot *snapshot, const uint32_t *places, lh_str
   for (size_t i = 0; ok && i < n; i++) {
     lh_leak *leak = &leaks->rows[i];
     if (siblings[i].first != i) continue;
-    if (siblings[i].all != places[i]) ok = keep_place(texts, tree, siblings[i].all, &leak->held_by);
+    if (siblings[i].all != places[i])
+      ok = lh_keep_place(texts, tree, siblings[i].all, &leak->held_by);
     leaks->rows[leaks->n_rows++] = *leak;
   }
   lh_map_free(&kinds);
@@ -211,7 +211,7 @@ static void join_growth(lh_growth_row *to, const lh_growth_row *other, lh_figure
 static bool name_growth(lh_growth_row *row, lh_ladder *ladder, uint32_t place) {
   if (place == row->told_at) return true;
   row->told_at = row->cause_at = place;
-  return keep_place(&ladder->texts, &ladder->tree, place, &row->held_by);
+  return lh_keep_place(&ladder->texts, &ladder->tree, place, &row->held_by);
 }
 
 static bool join_growth_rows(lh_growth *growth, lh_ladder *ladder, const lh_sibling *siblings) {

@@ -213,8 +213,8 @@ static void print_row(lh_printer *t, lh_report *report, size_t i, const size_t *
   const lh_growing *g = &found->list[i];
   print_growing_sentence(t, report, g);
   if (g->tables > 1)
-    lh_say(t, LH_PLAIN,
-           "    one of these, with %s:", lh_count_of(g->elements, "element", "elements").text);
+    lh_say(t, LH_PLAIN, "    one of these, %s, with %s:", lh_path_words(report, g->id),
+           lh_count_of(g->elements, "element", "elements").text);
   lh_print_keys(t, report, g);
   if (g->bound.limit > 0) lh_print_bound(t, report->snapshot, &g->bound);
   print_weak(t, g);

@@ -81,8 +81,9 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
   if (leak->prospect == LH_BOUNDED) return;
   if (leak->has_young_holder) lh_print_young_holder(t, report->snapshot, leak->holder);
   if (leak->collection && leak->tables > 1)
-    lh_say(t, LH_PLAIN, "    one of %s %s, with %s elements:", lh_count_text(leak->tables).text,
+    lh_say(t, LH_PLAIN, "    one of %s %s, %s, with %s elements:", lh_count_text(leak->tables).text,
            leak->collection->is_list ? "lists" : "tables",
+           lh_path_words(report, leak->collection->id),
            lh_count_text(leak->collection->elements).text);
   if (leak->collection) lh_print_keys(t, report, leak->collection);
   lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, leak->example);

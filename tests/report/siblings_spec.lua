@@ -121,4 +121,46 @@ describe("places that differ in one key", function()
     table.sort(told)
     assert.same({"_G.calls[*]", "_G.mails[*]", "_G.orders[*]"}, told)
   end)
+
+  -- Ten tables of one class are told as rooms[*].
+  local function ask_rooms(limit)
+    local out, dir = support.lua(([[
+      local heap = require "heap"
+      rooms = {}
+      for k = 1, 10 do rooms[k] = {log = {}} end
+      local n = 0
+      local function work()
+        for _ = 1, 240 do
+          n = n + 1
+          for k, room in ipairs(rooms) do
+            room.log[#room.log + 1] = {at = n, text = {n}}
+            if k ~= 7 and #room.log > %d then table.remove(room.log, 1) end
+          end
+        end
+      end
+      work()
+      work()
+      for _, name in ipairs {"a", "b", "c"} do heap.snapshot(name); work() end
+    ]]):format(limit))
+    assert.equal("", out)
+    local answer = cjson.decode((support.run({"heapdiff", "--json", "a", "b", "c"}, {cwd = dir})))
+    local rows = {}
+    for i, group in ipairs(answer.groups) do
+      rows[i] = {group.held_by, group.objects, group.new_objects, group.at}
+    end
+    return rows, support.run({"heaptop", "--leaks", "c"}, {cwd = dir})
+  end
+
+  it("have a number as the culprit's key, with the counts of that one", function()
+    local rows, top = ask_rooms(60)
+    assert.same({{"_G.rooms[7].log[*]", 240, 480, {480, 720, 960}}}, rows)
+    assert.matches("\n    one of 10 tables, _G%.rooms%[7%]%.log, with 960 elements:\n", top)
+  end)
+
+  it("have the culprit told apart from others with new objects", function()
+    assert.same({
+      {"_G.rooms[7].log[*]", 240, 480, {480, 720, 960}},
+      {"_G.rooms[*].log[*]", 540, 1080, {2700, 2700, 2700}},
+    }, (ask_rooms(300)))
+  end)
 end)
