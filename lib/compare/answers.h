@@ -22,7 +22,8 @@ typedef struct lh_diff_group {
   uint64_t at[3];           /* three snapshots: such objects at the path in each, new or not */
   uint64_t ages[LH_SPANS];  /* lh_diff_history: such objects there by span, new or not */
   uint64_t bytes_of_all;    /* retained by those together; no byte counts twice */
-  bool is_vague;            /* `at` is unknown: a snapshot does not tell the keys apart */
+  bool counts_type; /* a list of records whose fields differ: `at` and `ages` are of all its type */
+  bool is_vague;    /* `at` is unknown: a snapshot does not tell the keys apart */
   uint64_t type_at[3], type_ages[LH_SPANS]; /* objects of any class of the type, at all such keys */
   bool is_noise;    /* three snapshots: it is small (lh_least_group), and does not grow steadily */
   uint64_t weight;  /* sort key: retained_bytes; of three snapshots the part that both intervals

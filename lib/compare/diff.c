@@ -246,7 +246,9 @@ static bool count_in(const lh_counted *s, int k, lh_whole_diff *whole) {
     if (c.row_of[i] != LH_NO_NUMBER) c.at[c.row_of[i]].objects[0] += s->numbers.objects[i];
   if (ok) add_up_alike(whole, c.at);
   for (size_t i = 0; ok && i < diff->n_groups; i++) {
-    diff->groups[i].at[k] = c.at[diff->groups[i].place].objects[0];
+    bool is_type = diff->groups[i].counts_type;
+    diff->groups[i].at[k] =
+        is_type ? diff->groups[i].type_at[k] : c.at[diff->groups[i].place].objects[0];
     diff->groups[i].is_vague |= c.is_vague[diff->groups[i].place];
   }
   free_counts(&c);
@@ -463,7 +465,7 @@ static int count_both(lh_snapshot *snapshot, const uint8_t *span_of, lh_whole_di
   for (size_t i = 0; i < diff->n_groups; i++) {
     lh_diff_group *group = &diff->groups[i];
     const lh_place_counts *found = &at[group->place];
-    memcpy(group->ages, found->objects, sizeof found->objects);
+    memcpy(group->ages, group->counts_type ? group->type_ages : found->objects, sizeof group->ages);
     group->bytes_of_all = found->bytes;
   }
   return LH_OK;

@@ -54,6 +54,18 @@ static uint64_t member_key(const lh_grouping *g, lh_id top, lh_id id) {
   return (uint64_t)lh_group_at(g, top) << 32 | lh_class_of(g->c, id);
 }
 
+/* LH_NO_NUMBER: out of memory. */
+static uint32_t add_member(const lh_grouping *g, members *m, lh_id top, lh_id id) {
+  uint64_t key = member_key(g, top, id);
+  uint32_t index = lh_map_number(&m->index, key);
+  if (index == LH_NO_NUMBER || !lh_grow(&m->list, m->n, &m->capacity, sizeof *m->list))
+    return LH_NO_NUMBER;
+  if (index == m->n)
+    m->list[m->n++] =
+        (member){lh_group_at(g, top), (uint32_t)key, 0, lh_class_at(g->c, (uint32_t)key)->name};
+  return index;
+}
+
 /* A group is named by its own tops, not by those of groups that joined it. */
 static bool add_top(lh_grouping *g, members *m, lh_id top) {
   uint32_t place = lh_place_of(&g->places, top), into = g->into[place];
@@ -65,13 +77,7 @@ static bool add_top(lh_grouping *g, members *m, lh_id top) {
     group->example = subject;
     group->class_index = lh_class_of(g->c, subject);
   }
-  uint64_t key = member_key(g, top, subject);
-  uint32_t index = lh_map_number(&m->index, key);
-  if (index == LH_NO_NUMBER || !lh_grow(&m->list, m->n, &m->capacity, sizeof *m->list))
-    return false;
-  if (index == m->n)
-    m->list[m->n++] = (member){into, (uint32_t)key, 0, lh_class_at(g->c, (uint32_t)key)->name};
-  return true;
+  return add_member(g, m, top, subject) != LH_NO_NUMBER;
 }
 
 /* Does the object hang on a link that follows itself, such as .next*? A step in front, such as "key
@@ -102,12 +108,26 @@ static bool is_counted(const lh_grouping *g, lh_id top, lh_id id) {
                                   lh_folded_place(folds, id) == lh_folded_place(folds, subject));
 }
 
+/* The elements of a list may be records with other fields. */
+static bool is_of_list(const lh_grouping *g, lh_id top, lh_id id) {
+  const lh_folds *folds = g->places.folds;
+  lh_id subject = subject_of(g, top);
+  return lh_type_of(g->c, id) == LH_TYPE_TABLE && lh_type_of(g->c, subject) == LH_TYPE_TABLE &&
+         lh_class_of(g->c, id) != UINT32_MAX && is_linked(folds, id) &&
+         lh_folded_place(folds, id) == lh_folded_place(folds, subject);
+}
+
 static void count_new(lh_grouping *g, members *m, lh_id id) {
   lh_id top = g->top[id];
   lh_diff_group *group = &g->groups[lh_group_at(g, top)];
   group->new_objects++;
   group->new_bytes += lh_shallow_bytes(g->c, id);
   uint32_t index = lh_map_get(&m->index, member_key(g, top, id));
+  if (index == LH_NO_NUMBER && is_of_list(g, top, id) && is_counted(g, top, id)) {
+    index = add_member(g, m, top, id);
+    m->failed |= index == LH_NO_NUMBER;
+    group->counts_type = true;
+  }
   if (index == LH_NO_NUMBER || !is_counted(g, top, id)) return;
   m->list[index].objects++;
   group->objects++;

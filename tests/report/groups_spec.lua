@@ -38,6 +38,21 @@ describe("new objects that stay", function()
                  json.decode(path).paths[1].text)
   end)
 
+  -- _G.layer -> metatable -> __index -> the layer before -> ...
+  it("are one chain where each layer has a field of its own", function()
+    local answer = diff [[
+      layer, n = {}, 0
+      function leak()
+        for _ = 1, 100 do
+          n = n + 1
+          layer = setmetatable({["option" .. n] = n, level = n}, {__index = layer})
+        end
+      end
+    ]]
+    assert.same({"100 {level, option*} <- _G.layer(metatable.__index)*"}, groups_of(answer))
+    assert.same({0, 99, 199}, answer.groups[1].at)
+  end)
+
   -- _G.trail -> [i] -> who -> session, which two records share
   it("are the records at a path, not what these share", function()
     local program = [[
