@@ -482,12 +482,19 @@ static int unite_rows(lh_causes *found, lh_snapshot *snapshot, lh_error *error) 
   return LH_OK;
 }
 
-static void keep_big_rows(lh_causes *found, uint64_t least) {
+/* All of it is from the last interval, and so is what holds it: there was nothing to keep. */
+static bool is_all_new(const lh_causes *found, const lh_snapshot *snapshot, const lh_cause *leak) {
+  uint64_t new = leak->judged_ages[found->history.n - 1];
+  return leak->has_young_holder && lh_epoch(snapshot, leak->holder) > 0 &&
+         new == sum_of_ages(leak->judged_ages);
+}
+
+static void keep_big_rows(lh_causes *found, const lh_snapshot *snapshot, uint64_t least) {
   size_t n = found->n_leaks;
   found->n_leaks = 0;
   for (size_t i = 0; i < n; i++) {
     const lh_cause *leak = &found->leaks[i];
-    if (leak->bytes < least) continue;
+    if (leak->bytes < least || is_all_new(found, snapshot, leak)) continue;
     found->n_certain += leak->prospect == LH_GROWS;
     found->n_likely += leak->prospect == LH_MAY_GROW;
     found->leaks[found->n_leaks++] = *leak;
@@ -576,7 +583,7 @@ int lh_find_causes(lh_snapshot *snapshot, lh_causes *out, lh_error *error) {
   if (!code) code = make_leak_rows(out, snapshot, error);
   if (!code) code = unite_rows(out, snapshot, error);
   if (!code) {
-    keep_big_rows(out, lh_least_leak(reach.reachable_bytes));
+    keep_big_rows(out, snapshot, lh_least_leak(reach.reachable_bytes));
     if (!find_big(out, snapshot)) code = lh_fail_memory(error, "looking for what is big");
   }
   return code;
