@@ -159,17 +159,9 @@ static const char *when_words(lh_report *report) {
   return r->has_interval ? lh_interval_words(report, r->interval) : "at any time";
 }
 
-/* How many have more bytes, too; if none has, how many there are. */
-static uint64_t count_grown(const lh_diff_found *f) {
-  uint64_t n = 0;
-  for (size_t i = 0; i < f->new.containers; i++)
-    n += lh_grown_by(f->diff.grown[i].shallow_bytes) > 0;
-  return n > 0 ? n : f->new.containers;
-}
-
 static const char *grown_words(const lh_printer *t, const lh_diff_found *f) {
   const lh_diff_sums *new = &f->new;
-  uint64_t n = count_grown(f), n_older = n - new->strings;
+  uint64_t n = lh_count_grown(f->diff.grown, new->containers), n_older = n - new->strings;
   const char *what =
       n == 0
           ? ""

@@ -91,6 +91,16 @@ static place *fold(const lh_grown *grown, size_t n, size_t *n_places) {
   return NULL;
 }
 
+uint64_t lh_count_grown(const lh_grown *grown, size_t n) {
+  size_t n_places;
+  uint64_t n_bigger = 0;
+  place *places = fold(grown, n, &n_places);
+  for (size_t i = 0; places && i < n_places; i++)
+    if (lh_grown_by(places[i].sum.shallow_bytes) > 0) n_bigger += places[i].n;
+  lh_free(places);
+  return n_bigger > 0 ? n_bigger : n;
+}
+
 /* Do the new objects in a container, or the string, tell where they were allocated? */
 static bool has_line(const lh_report *report, const lh_grown *grown) {
   const lh_diff_found *f = report->answer;

@@ -415,6 +415,9 @@ typedef struct lh_diff_found {
 extern const lh_table lh_group_table, lh_grown_table;
 extern const lh_table lh_class_change_table; /* also for different states */
 
+/* How many containers are in rows with more bytes; if in none, how many there are. */
+uint64_t lh_count_grown(const lh_grown *grown, size_t n);
+
 /* Matches rows with the known fingerprints of the release before. False: out of memory. */
 bool lh_renew_known_of_diff(const lh_request *request, lh_snapshot *c, const lh_diff *diff);
 bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,

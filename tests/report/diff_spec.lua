@@ -31,6 +31,25 @@ describe("containers with more entries, but no more bytes", function()
     assert.matches("; 1 older container has more entries, but no more bytes\n", text)
     assert.matches("_G.roomy", text, 1, true)
   end)
+
+  it("count where others of their row have more bytes", function()
+    local _, dir = diff [[
+      boxes = {}
+      for k = 1, 10 do
+        boxes[k] = {items = {}}
+        for i = 1, 10 + k % 2 * 490 do boxes[k].items[i] = i end
+        for i = 11, 500 do boxes[k].items[i] = nil end
+      end
+      function leak()
+        for _, box in ipairs(boxes) do
+          for _ = 1, 30 do box.items[#box.items + 1] = 1 end
+        end
+      end
+    ]]
+    local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
+    assert.matches("; 10 older containers grew by [%d.]+ KB\n", text)
+    assert.matches("\n%+[%d.]+ KB +10 ", text)
+  end)
 end)
 
 describe("names that differ in a number", function()
