@@ -111,10 +111,11 @@ static bool is_counted(const lh_grouping *g, lh_id top, lh_id id) {
 /* The elements of a list may be records with other fields. */
 static bool is_of_list(const lh_grouping *g, lh_id top, lh_id id) {
   const lh_folds *folds = g->places.folds;
+  if (lh_type_of(g->c, id) != LH_TYPE_TABLE || id == top) return false;
   lh_id subject = subject_of(g, top);
-  return lh_type_of(g->c, id) == LH_TYPE_TABLE && lh_type_of(g->c, subject) == LH_TYPE_TABLE &&
-         lh_class_of(g->c, id) != UINT32_MAX && is_linked(folds, id) &&
-         lh_folded_place(folds, id) == lh_folded_place(folds, subject);
+  return lh_folded_place(folds, id) == lh_folded_place(folds, subject) &&
+         lh_type_of(g->c, subject) == LH_TYPE_TABLE && lh_class_of(g->c, id) != UINT32_MAX &&
+         is_linked(folds, id);
 }
 
 static void count_new(lh_grouping *g, members *m, lh_id id) {

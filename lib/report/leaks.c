@@ -71,6 +71,28 @@ static void print_leak_sentence(lh_printer *t, const lh_report *report, const lh
   lh_say_text(t, leak->prospect == LH_GROWS ? LH_BOLD : LH_PLAIN, &text);
 }
 
+/* A queue lets go of what it has had, so its ages are those of a full cache; but nothing limits how
+** long it gets. Its keys are integers in a row that do not begin with 1. */
+static bool is_queue(const lh_cause *leak) {
+  const lh_growing *g = leak->collection;
+  return leak->prospect == LH_BOUNDED && leak->bound.limit == 0 && g && leak->tables < 2 &&
+         g->keying == LH_KEYED_INTEGERS && g->least > 1 &&
+         g->greatest - g->least + 1 == (double)g->alike;
+}
+
+/* The biggest queue that is as big as a suspect; NULL: none. */
+static const lh_cause *find_queue(const lh_report *report) {
+  const lh_causes *v = report->answer;
+  const lh_cause *most = NULL;
+  for (size_t i = 0; i < v->n_leaks; i++) {
+    const lh_cause *leak = &v->leaks[i];
+    if (is_queue(leak) && leak->bytes >= lh_least_suspect(report->whole_bytes) &&
+        (!most || leak->bytes > most->bytes))
+      most = leak;
+  }
+  return most;
+}
+
 static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
   print_leak_sentence(t, report, leak);
   const char *where = lh_allocated_line(report, &leak->allocated);
@@ -78,6 +100,10 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
   if (leak->bound.limit > 0) lh_print_bound(t, report->snapshot, &leak->bound);
   if (leak->bound.limit == 0 || leak->bound.is_far)
     lh_print_ages(t, report->snapshot, &((const lh_causes *)report->answer)->history, leak->ages);
+  if (is_queue(leak))
+    lh_say(t, LH_PLAIN, "    keys are integers from %s to %s: a queue may get longer all the same",
+           lh_plain_number(leak->collection->least).text,
+           lh_plain_number(leak->collection->greatest).text);
   if (leak->prospect == LH_BOUNDED) return;
   if (leak->has_young_holder) lh_print_young_holder(t, report->snapshot, leak->holder);
   if (leak->collection && leak->tables > 1)
@@ -92,11 +118,14 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
 static void print_first(lh_printer *t, lh_report *report, size_t n) {
   const lh_causes *v = report->answer;
   bool any = v->n_certain + v->n_likely > 0;
-  if (!any && v->unsure)
+  const lh_cause *queue = find_queue(report);
+  if (v->unsure && queue && v->unsure->bytes > queue->bytes) queue = NULL;
+  if (!any && (queue || v->unsure))
     lh_say(t, LH_BOLD,
            "%s is %s of the heap: heapdiff a b c (three snapshots) tells whether it grows. Nothing "
            "else looks as if it leaked",
-           lh_path_words(report, v->unsure->id), lh_share_of_heap(report, v->unsure->bytes).text);
+           queue ? queue->held_by : lh_path_words(report, v->unsure->id),
+           lh_share_of_heap(report, queue ? queue->bytes : v->unsure->bytes).text);
   else
     lh_say(t, any ? LH_BOLD : LH_PLAIN, "%s",
            v->n_certain > 0 ? "What leaks, or is likely to"

@@ -454,6 +454,21 @@ describe("heaptop's first line", function()
     assert.matches("\n_G%.text is big by itself", out)
   end)
 
+  it("names a queue, which lets go of what it has had, but may get longer", function()
+    local line, out = first_line [[
+      queue = {first = 1, last = 0}
+      function serve()
+        if tick == 400 then kept = {} end
+        queue.last = queue.last + 1
+        queue[queue.last] = {at = tick, text = ("x"):rep(60) .. tick}
+        if tick % 8 == 0 then return end
+        queue[queue.first] = nil
+        queue.first = queue.first + 1
+      end]]
+    assert.matches("^_G%.queue is [%d.]+%% of the heap: heapdiff a b c %(three snapshots%) ", line)
+    assert.matches("\n    keys are integers from 903 to 1,030: a queue may get longer ", out)
+  end)
+
   it("does not name what was filled once", function()
     local line, out = first_line [[
       words = {}
