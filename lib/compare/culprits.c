@@ -8,8 +8,6 @@
 ** The counts of a container are its entries at a, b and c (grown.c), without the few that are other
 ** fields. O(groups), and O(n) for each group that has objects in other containers, too.
 */
-#include <string.h>
-
 #include "compare.h"
 #include "graph/graph.h"
 #include "name/allocated.h"
@@ -47,6 +45,12 @@ static bool has_siblings(const splitting *s, const lh_grown *grown) {
   return n > 1;
 }
 
+static bool has_any_key(const lh_place_tree *tree, uint32_t place) {
+  while (place != LH_NO_PLACE && !lh_last_step(tree, place)->has_any_key)
+    place = lh_place_before(tree, place);
+  return place != LH_NO_PLACE;
+}
+
 /* The container with nearly all growth of the group; NULL: none. */
 static const lh_grown *find_culprit(const splitting *s, const lh_diff_group *group) {
   const lh_place_tree *tree = lh_places_of(s->c);
@@ -59,7 +63,7 @@ static const lh_grown *find_culprit(const splitting *s, const lh_diff_group *gro
   if (i == LH_NO_NUMBER) return NULL;
   const lh_grown *grown = &s->whole->visible.grown[i];
   uint64_t all = lh_grown_by(group->at), own = lh_grown_by(grown->entries);
-  bool is_one = all > 0 && own >= all - all / QUARTER && strcmp(grown->held_by, grown->place) != 0;
+  bool is_one = all > 0 && own >= all - all / QUARTER && has_any_key(tree, grown->at);
   return is_one && has_siblings(s, grown) ? grown : NULL;
 }
 
