@@ -30,7 +30,7 @@ from b to c. Who holds it?
     .cache                                                      map[string] of {parts, source, user}  0x560ca4caa290  24.1 KB  671.0 KB
     ["shipped/user1010"]                                        {parts, source, user}                 0x560ca4d8fc00    152 B     617 B
 
-    To cut this path, clear (local templates in main chunk @cache.lua of main thread).cache["shipped/user1010"], one of 1,010 entries
+    To cut this path and its like, remove entries of (local templates in main chunk @cache.lua of main thread).cache: it has 1,010
         Code that names "cache": get @cache.lua:70, main chunk @cache.lua
 
 What does one more cost, and what of it? A template is kept for its parts, which are all the same:

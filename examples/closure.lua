@@ -29,7 +29,7 @@ The functions are small, but see what they retain. The way from one of them to i
     [110]            function @closure.lua:56  0x55e939b6ed90     40 B   20.3 KB
     upvalue session  Session                   0x55e939b6ec60    152 B   20.3 KB
 
-    To cut this path, clear _G.midnight[110], one of 110 entries
+    To cut this path and its like, remove entries of _G.midnight: it has 110
         Code that names "midnight": remember @closure.lua:55, main chunk @closure.lua
 
 ]==]

@@ -34,7 +34,7 @@ with it.
     .waiting    map[integer] of thread                0x559335b61fa0   6.1 KB  461.5 KB
     [60]        thread fetch @coroutine.lua:81        0x559335b711f8   1.1 KB    2.1 KB
 
-    To cut this path, clear _G.scheduler.waiting[60], one of 210 entries
+    To cut this path and its like, remove entries of _G.scheduler.waiting: it has 210
         Code that names "waiting": answer @coroutine.lua:74, ask @coroutine.lua:68, main chunk @coroutine.lua
 
 Where do they wait? Those that stand at one place are one:

@@ -30,7 +30,7 @@ The 1,000 listeners of the 1,000 connections between a and b are all on one list
     .tick       array of Listener           0x55f9d8aa27c0  16.1 KB  326.8 KB
     [1020]      Listener                    0x55f9d8b07d70     80 B     312 B
 
-    To cut this path, clear _G.bus.listeners.tick[1020], one of 1,020 entries
+    To cut this path and its like, remove entries of _G.bus.listeners.tick: it has 1,020
         Code that names "tick": serve @listener.lua:87, connect @listener.lua:71
 
 The last snapshot alone would have told, since the list is most of the heap:

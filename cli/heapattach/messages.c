@@ -99,12 +99,6 @@ static void print_doubts(const subject *s, const shot *taken) {
     puts(
         "It ended by an error that nothing had caught: what its running functions alone held is "
         "garbage here, or was freed before");
-  if (done->possibly_newer > 0) {
-    char *after = cli_escape(taken->after_path);
-    printf("At most %s of the objects that count as older than %s may be newer\n",
-           lh_count_text(done->possibly_newer).text, after);
-    lh_free(after);
-  }
 }
 
 static void print_one_shot(const subject *s, const shot *taken, const lh_outside_result *result,

@@ -136,8 +136,10 @@ static void print_independent(cli *c, const subject *s, const lh_independent *fo
   static const cli_column columns[] = {{"steps", CLI_RIGHT}, {"path", CLI_WRAP}};
   cli_table *table = cli_table_new(c, columns, sizeof columns / sizeof *columns);
   char **texts = cli_must(malloc((found->n + 1) * sizeof *texts));
-  for (size_t i = first; i < found->n; i++)
-    texts[i] = cli_must(lh_whole_path_text(s->snapshot, &found->paths[i], false));
+  for (size_t i = first; i < found->n; i++) {
+    bool folded = found->paths[i].n_steps > LH_LONG_PATH;
+    texts[i] = cli_must(lh_whole_path_text(s->snapshot, &found->paths[i], folded));
+  }
   putchar('\n');
   for (size_t i = first; i < found->n; i++) {
     size_t n_alike = count_alike(texts, first, found->n, i);

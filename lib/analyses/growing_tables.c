@@ -305,10 +305,6 @@ static void choose_class(counting *f, contents *c) {
   }
 }
 
-static bool is_never_weak(const lh_snapshot *snapshot, lh_value value) {
-  return value.kind != LH_VALUE_OBJECT || lh_is_string(snapshot, value.as.object);
-}
-
 static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value) {
   see_key(&c->keys, f->snapshot, key);
   count_value(f, c, value);
@@ -316,8 +312,8 @@ static void look_at_entry(counting *f, contents *c, lh_value key, lh_value value
     c->key_bytes += lh_retained_bytes(f->snapshot, key.as.object);
   if (value.kind == LH_VALUE_OBJECT)
     c->value_bytes += lh_retained_bytes(f->snapshot, value.as.object);
-  c->n_staying += (!c->weak_keys || is_never_weak(f->snapshot, key)) &&
-                  (!c->weak_values || is_never_weak(f->snapshot, value));
+  c->n_staying += (!c->weak_keys || lh_is_never_weak(f->snapshot, key)) &&
+                  (!c->weak_values || lh_is_never_weak(f->snapshot, value));
 }
 
 /* Objects of a big table are anywhere in memory, and so are the records of its keys. */

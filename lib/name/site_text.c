@@ -35,6 +35,21 @@ void lh_text_site(lh_text *text, const lh_site *site) {
     lh_text_string(text, site->maker == LH_MADE_UNKNOWN ? "unattributed" : "host");
 }
 
+void lh_text_definition(lh_text *text, const lh_site *site) {
+  lh_site start = {.source = site->source, .line = site->first_line};
+  if (!site->source) {
+    lh_text_site(text, site);
+    return;
+  }
+  bool is_chunk = site->function && site->function[0] == '\0';
+  lh_text_string(text, is_chunk ? "main chunk " : "function ");
+  if (site->function && !is_chunk) {
+    put_name(text, site->function);
+    lh_text_string(text, " ");
+  }
+  put_position(text, &start);
+}
+
 void lh_text_allocated(lh_text *text, const lh_site *site) {
   if (!site->source && !site->c_function && site->maker == LH_MADE_UNKNOWN) {
     lh_text_string(text, "allocated at an unknown site");

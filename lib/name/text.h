@@ -58,6 +58,9 @@ void lh_text_site(lh_text *text, const lh_site *site);
 /* "allocated at @app/bus.lua:31 in Bus:on", "allocated by string.rep at @fmt.lua:12 in render". */
 void lh_text_allocated(lh_text *text, const lh_site *site);
 
+/* "function memo @app.lua:28": the function of a site, with the line at which it begins. */
+void lh_text_definition(lh_text *text, const lh_site *site);
+
 /* ", from @app/session.lua:88 in connect", for at most `callers` callers. */
 void lh_text_callers(lh_text *text, const lh_sites *sites, lh_stack_id stack, uint32_t callers);
 

@@ -113,6 +113,10 @@ lh_weak_sides lh_weak_sides_of(const lh_snapshot *s, lh_id id) {
   return (lh_weak_sides){weakness & LH_FLAG_WEAK_KEYS, weakness & LH_FLAG_WEAK_VALUES};
 }
 
+bool lh_is_never_weak(const lh_snapshot *s, lh_value value) {
+  return value.kind != LH_VALUE_OBJECT || lh_type_of(s, value.as.object) == LH_TYPE_STRING;
+}
+
 static uint64_t decode_slots(fields *f, lh_object *out) {
   out->as.table.array_slots = lh_get_uvarint(&f->at);
   unsigned log2 = *f->at++;

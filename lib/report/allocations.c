@@ -227,10 +227,10 @@ static bool is_of_leaks(const lh_request *request) {
   return lh_usage_get_query(request->usages[0])->to_the_end && request->order == LH_MOST_LIVE;
 }
 
-/* "24.0% of what was never freed was allocated by @a.lua:41 in memo: 457.9 KB of 1.9 MB". */
+/* "24.0% of what was never freed was allocated by function memo @a.lua:41: 457.9 KB of 1.9 MB". */
 static void print_never_freed(lh_printer *t, lh_report *report, const allocations_result *f) {
   lh_text text = {0};
-  put_function(&text, f->first.site);
+  lh_text_definition(&text, f->first.site);
   lh_say(t, LH_BOLD, "%s of what was never freed was allocated by %s: %s of %s",
          lh_share_text(f->first.live_bytes, f->whole_bytes).text,
          lh_kept(report, lh_text_finish(&text)), lh_format_size(t, f->first.live_bytes).text,

@@ -278,6 +278,12 @@ static void print_if_first_ends(lh_printer *t, lh_report *report) {
          steady->held_by, increments_words(report, steady));
 }
 
+/* Could what is in doubt be another tenth of what is told? */
+static bool is_doubt_large(const lh_diff_sums *new, uint64_t objects, uint64_t bytes) {
+  enum { TENTH = 10 };
+  return TENTH * objects >= new->objects || TENTH *bytes >= new->retained_bytes + new->grown_bytes;
+}
+
 /* Marks separate older objects exactly. Without a mark (a snapshot from outside, or a cleared
 ** registry) the objects in both snapshots count as older, and some may be newer. */
 static void print_doubt(lh_printer *t, lh_report *report) {
@@ -285,7 +291,7 @@ static void print_doubt(lh_printer *t, lh_report *report) {
   const uint64_t *n = f->may_be_newer, *bytes = f->may_be_newer_bytes;
   int more = n[1] > n[0];
   bool are_both = n[0] > 0 && n[1] > 0;
-  if (n[more] == 0) return;
+  if (n[more] == 0 || !is_doubt_large(&f->new, n[more], bytes[more])) return;
   bool inside = f->n_snapshots > 0 && !lh_snapshot_outside(report->request.snapshots[more]);
   lh_say(t, LH_FAINT,
          "%s%s%s%s: at most %s (%s) of the objects that count as older than %s may be newer",
@@ -296,40 +302,6 @@ static void print_doubt(lh_printer *t, lh_report *report) {
                     : " was taken from outside",
          lh_count_text(n[more]).text, lh_format_size(t, bytes[more]).text,
          are_both ? "either" : "it");
-}
-
-/* ==== Paths to the first group ======================================================= */
-
-/* Two paths to an object, or to the upvalue that holds it. LH_ENOTFOUND: there are not two. */
-static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
-  lh_id common_holder;
-  int code = lh_find_independent(snapshot, id, 2, out, NULL);
-  if (code != LH_OK || out->n > 1) return code;
-  const lh_path *path = &out->paths[0];
-  lh_id last = path->steps[path->n_steps - 1].source;
-  lh_independent_free(out);
-  if (lh_type_of(snapshot, last) != LH_TYPE_UPVALUE) return LH_ENOTFOUND;
-  code = lh_find_common_holder(snapshot, id, 2, &common_holder, out, NULL);
-  if (code != LH_OK) return code;
-  if (common_holder == last) return LH_OK;
-  lh_independent_free(out);
-  return LH_ENOTFOUND;
-}
-
-/* The row names one path; cutting it alone would not free the object. Costs three searches through
-** the heap, so only the first group is searched. */
-static void print_how_held(lh_printer *t, lh_report *report, lh_id id) {
-  lh_snapshot *snapshot = report->snapshot;
-  lh_independent two;
-  if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
-  int code = find_two_paths(snapshot, id, &two);
-  t->failed |= code != LH_OK && code != LH_ENOTFOUND;
-  if (code != LH_OK) return;
-  lh_say(t, LH_FAINT, "Of the first group, %s is held by %s, and also by %s",
-         lh_address_text(snapshot, id).text,
-         lh_kept(report, lh_whole_path_text(snapshot, &two.paths[0], false)),
-         lh_kept(report, lh_whole_path_text(snapshot, &two.paths[1], false)));
-  lh_independent_free(&two);
 }
 
 /* ==== Groups, and unexplained growth ================================================= */
@@ -360,6 +332,17 @@ static void print_if_full(lh_printer *t, const lh_report *report, size_t n) {
            report->names[2], report->names[since_a ? 0 : 1]);
 }
 
+/* Why a row has no number in each snapshot. */
+static void print_vague(lh_printer *t, const lh_report *report, size_t n) {
+  const lh_diff_group *groups = ((const lh_diff_found *)report->answer)->diff.groups;
+  size_t told = t->limit != 0 && n > t->limit ? t->limit : n, i = 0;
+  while (i < told && !groups[i].is_vague) i++;
+  if (is_of_three(report) && i < told)
+    lh_say(t, LH_FAINT,
+           "Where no number is told in each snapshot, one of them does not tell the keys of that "
+           "path apart");
+}
+
 static void print_group_table(lh_printer *t, lh_report *report) {
   const lh_diff_found *f = report->answer;
   size_t n = f->new.groups, n_noise = is_all_noise(report) ? 0 : count_noise(report);
@@ -372,6 +355,7 @@ static void print_group_table(lh_printer *t, lh_report *report) {
         "intervals",
         n_noise == 1 ? "group is" : lh_words(report, "%s groups are", lh_count_text(n_noise).text),
         n_noise == 1 ? "" : " each");
+  print_vague(t, report, tells_noise ? n : n - n_noise);
   print_if_full(t, report, n_noise == n ? n : n - n_noise);
 }
 
@@ -394,7 +378,7 @@ static void print_groups(lh_printer *t, lh_report *report, bool come_second) {
   lh_say(t, LH_PLAIN, "%s", "");
   print_group_table(t, report);
   if (t->thorough && count_noise(report) < f->new.groups)
-    print_how_held(t, report, f->diff.groups[0].example);
+    lh_print_how_held(t, report, f->diff.groups[0].example);
 }
 
 static uint64_t live_bytes(lh_printer *t, lh_snapshot *snapshot) {

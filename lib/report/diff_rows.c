@@ -30,19 +30,36 @@ static const char *number_heading(const lh_report *report) {
   return !f->is_folded ? NULL : f->new.strings > 0 ? "number" : "containers";
 }
 
+/* NULL: not weak, or most entries have a weak part. */
+static const char *why_weak_stay(const lh_snapshot *snapshot, lh_id table) {
+  lh_weak_sides weak = lh_weak_sides_of(snapshot, table);
+  uint64_t n = 0, n_staying = 0;
+  lh_edges it;
+  lh_value key, value;
+  if (!weak.keys && !weak.values) return NULL;
+  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value); n++)
+    n_staying += (!weak.keys || lh_is_never_weak(snapshot, key)) &&
+                 (!weak.values || lh_is_never_weak(snapshot, value));
+  if (2 * n_staying <= n) return NULL;
+  return !weak.values ? "weak keys, but strings and numbers are never weak: the entries stay"
+         : !weak.keys ? "weak values, but strings and numbers are never weak: the entries stay"
+                      : "weak, but strings and numbers are never weak: the entries stay";
+}
+
 /* Where the string was allocated. A table has no such line: its slots are no object, and a snapshot
-** knows only where the table itself was made. */
-static const char *line_below_string(lh_report *report, const void *row) {
+** knows only where the table itself was made. Of a weak one, why its entries stay all the same. */
+static const char *line_below(lh_report *report, const void *row) {
   lh_id id = ((const place *)row)->sum.id;
-  bool is_string = lh_type_of(report->snapshot, id) == LH_TYPE_STRING;
-  lh_allocated made = {.callers = 1, .objects = 1, .of = 1};
-  if (is_string) made.stack = lh_object_stack(report->snapshot, id);
+  if (lh_type_of(report->snapshot, id) != LH_TYPE_STRING)
+    return why_weak_stay(report->snapshot, id);
+  lh_allocated made = {
+      .stack = lh_object_stack(report->snapshot, id), .callers = 1, .objects = 1, .of = 1};
   return lh_allocated_line(report, &made);
 }
 
 #define ROW place
 static const lh_table place_table =
-    LH_TABLE_WITH((.below = line_below_string), NULL, "container", "containers",
+    LH_TABLE_WITH((.below = line_below), NULL, "container", "containers",
                   LH_INLINE_TEXT(NULL, NULL, sum.fingerprint, NULL, LH_UNBROKEN,
                                  LH_HEADING(lh_fingerprint_heading)),
                   LH_BYTES_CHANGE("grew", sum.shallow_bytes),
@@ -109,6 +126,10 @@ static bool has_line(const lh_report *report, const lh_grown *grown) {
   return lh_type_of(report->snapshot, grown->id) == LH_TYPE_STRING;
 }
 
+static bool grew_twice(const uint64_t bytes[3]) {
+  return bytes[0] < bytes[1] && bytes[1] < bytes[2];
+}
+
 static size_t count_bigger(const place *places, size_t n) {
   while (n > 0 && lh_grown_by(places[n - 1].sum.shallow_bytes) == 0) n--;
   return n;
@@ -124,8 +145,12 @@ static void print_places(lh_printer *t, lh_report *report, const place *places, 
   for (size_t i = 0; i < n_told; i++) f->is_folded |= places[i].n > 1;
   for (size_t i = n_told; i < n_bigger; i++) n_hidden += places[i].n;
   for (size_t i = n_bigger; i < n; i++) n_equal += places[i].n;
-  lh_say(t, LH_BOLD, "\nContainers older than %s%s that grew until %s and again until %s",
-         report->names[0], f->new.strings > 0 ? ", and strings in them," : "", report->names[1],
+  bool bytes_grew = true;
+  for (size_t i = 0; i < n_told; i++)
+    bytes_grew = bytes_grew && grew_twice(places[i].sum.shallow_bytes);
+  lh_say(t, LH_BOLD, "\nContainers older than %s%s that %s %s and again %s %s", report->names[0],
+         f->new.strings > 0 ? ", and strings in them," : "",
+         bytes_grew ? "grew until" : "had more in", report->names[1], bytes_grew ? "until" : "in",
          report->names[2]);
   lh_print_rows(t, report, &place_table, places, n_told);
   lh_print_hidden(t, &place_table, n_hidden);
@@ -272,8 +297,8 @@ bool lh_renew_known_of_diff(const lh_request *request, lh_snapshot *c, const lh_
   return ok;
 }
 
-bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,
-                              const lh_growth *growth) {
+static bool renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,
+                                  const lh_growth *growth) {
   char before[LH_FINGERPRINT_BYTES];
   bool ok = true;
   if (!has_older(request)) return true;
@@ -282,4 +307,39 @@ bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder
          renew(request->known, growth->paths[i].fingerprint, before);
   sort_renewed(request->known);
   return ok;
+}
+
+static void leave_out_known(lh_growth_found *f, const lh_request *request) {
+  lh_growth *growth = &f->growth;
+  size_t n = growth->n_paths;
+  growth->n_paths = 0;
+  for (size_t i = 0; i < n; i++) {
+    const lh_growth_row *row = &growth->paths[i];
+    if (!lh_is_known(request, row->fingerprint)) {
+      growth->paths[growth->n_paths++] = *row;
+      continue;
+    }
+    f->known_paths++;
+    f->known_bytes += row->at[growth->n_snapshots - 1].bytes;
+    f->known_objects += row->at[growth->n_snapshots - 1].all_objects;
+  }
+}
+
+int lh_find_growth(lh_growth_found *f, lh_ladder *ladder, bool by_halves, const lh_request *request,
+                   lh_error *error) {
+  int code = (by_halves ? lh_ladder_halves : lh_ladder_growth)(ladder, &f->all, error);
+  if (code != LH_OK) return code;
+  f->growth = *f->all;
+  if (renew_known_of_growth(request, ladder, f->all)) {
+    leave_out_known(f, request);
+    return LH_OK;
+  }
+  lh_free_growth(f);
+  return lh_fail_memory(error, "looking for what is known");
+}
+
+void lh_free_growth(void *found) {
+  lh_growth_found *f = found;
+  lh_growth_free(f->all);
+  f->all = NULL;
 }

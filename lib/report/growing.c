@@ -155,8 +155,7 @@ void lh_print_keys(lh_printer *t, lh_report *report, const lh_growing *g) {
   }
 }
 
-/* Why a weak table keeps its entries. */
-static void print_weak(lh_printer *t, const lh_growing *g) {
+void lh_print_weak(lh_printer *t, const lh_growing *g) {
   if (g->weak_keys && g->weak_values)
     lh_say(t, LH_PLAIN, "    weak, but neither its keys nor its values are objects: nothing goes");
   else if (g->weak_keys)
@@ -217,7 +216,7 @@ static void print_row(lh_printer *t, lh_report *report, size_t i, const size_t *
            lh_count_of(g->elements, "element", "elements").text);
   lh_print_keys(t, report, g);
   if (g->bound.limit > 0) lh_print_bound(t, report->snapshot, &g->bound);
-  print_weak(t, g);
+  lh_print_weak(t, g);
   print_epochs(t, report, g);
   print_order(t, g);
   if (g->has_young_holder) lh_print_young_holder(t, report->snapshot, g->oldest_holder);

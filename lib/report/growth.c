@@ -6,6 +6,7 @@
 ** compared; with two each, their growth.
 */
 #include "report/report.h"
+#include "thresholds.h"
 
 /* ==== Rows =========================================================================== */
 
@@ -92,14 +93,45 @@ const lh_column lh_growth_columns[] = {
     LH_END};
 #undef ROW
 
+/* Is the row of the kind that comes and goes, and small? */
+static bool is_noise(const lh_growth_found *f, const lh_growth_row *row) {
+  size_t last = f->growth.n_snapshots - 1;
+  uint64_t least = row->at[0].bytes, most = least;
+  bool ends = row->verdict == LH_LEVEL || row->verdict == LH_SHRINKS ||
+              row->verdict == LH_SAW_TOOTH || row->verdict == LH_GREW_ONCE;
+  for (size_t k = 1; k <= last; k++) {
+    uint64_t bytes = row->at[k].bytes;
+    least = bytes < least ? bytes : least;
+    most = bytes > most ? bytes : most;
+  }
+  return ends && most - least < lh_least_group(f->growth.whole[last].bytes);
+}
+
+/* Only `-n 0` tells noise. */
+static void print_rows(lh_printer *t, lh_report *report, const lh_table *table,
+                       const lh_growth_row *rows, size_t n) {
+  const lh_growth_found *f = report->answer;
+  lh_growth_row *told = lh_alloc_zeroed(n + 1, sizeof *told);
+  size_t n_told = 0;
+  t->failed |= !told;
+  for (size_t i = 0; told && i < n; i++)
+    if (t->limit == 0 || !is_noise(f, &rows[i])) told[n_told++] = rows[i];
+  if (n_told > 0 || n == 0) lh_print_table(t, report, table, told, n_told, n_told);
+  if (n_told < n)
+    lh_say(t, LH_FAINT, "%s no more than noise, less than a thousandth of the heap%s: %s",
+           lh_count_of(n - n_told, "row is", "rows are").text, n - n_told > 1 ? " each" : "",
+           t->all);
+  lh_free(told);
+}
+
 static void print_growth_paths(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   lh_say(t, LH_BOLD, "\nBy what holds them");
-  lh_print_table(t, report, ((const lh_growth_found *)report->answer)->path_table, rows, n, n);
+  print_rows(t, report, ((const lh_growth_found *)report->answer)->path_table, rows, n);
 }
 
 static void print_classes(lh_printer *t, lh_report *report, const void *rows, size_t n) {
   lh_say(t, LH_BOLD, "\nBy class");
-  lh_print_table(t, report, ((const lh_growth_found *)report->answer)->class_table, rows, n, n);
+  print_rows(t, report, ((const lh_growth_found *)report->answer)->class_table, rows, n);
 }
 
 static const lh_table growth_paths = LH_TABLE("heap.growth_row", "row", "rows", lh_growth_row,
@@ -135,41 +167,6 @@ static void print_growth(lh_printer *t, lh_report *report) {
   lh_print_compared(t, f->growth.same_state);
   print_growth_paths(t, report, f->growth.paths, f->growth.n_paths);
   print_classes(t, report, f->growth.classes, f->growth.n_classes);
-}
-
-static void leave_out_known(lh_growth_found *f, const lh_request *request) {
-  lh_growth *growth = &f->growth;
-  size_t n = growth->n_paths;
-  growth->n_paths = 0;
-  for (size_t i = 0; i < n; i++) {
-    const lh_growth_row *row = &growth->paths[i];
-    if (!lh_is_known(request, row->fingerprint)) {
-      growth->paths[growth->n_paths++] = *row;
-      continue;
-    }
-    f->known_paths++;
-    f->known_bytes += row->at[growth->n_snapshots - 1].bytes;
-    f->known_objects += row->at[growth->n_snapshots - 1].all_objects;
-  }
-}
-
-int lh_find_growth(lh_growth_found *f, lh_ladder *ladder, bool by_halves, const lh_request *request,
-                   lh_error *error) {
-  int code = (by_halves ? lh_ladder_halves : lh_ladder_growth)(ladder, &f->all, error);
-  if (code != LH_OK) return code;
-  f->growth = *f->all;
-  if (lh_renew_known_of_growth(request, ladder, f->all)) {
-    leave_out_known(f, request);
-    return LH_OK;
-  }
-  lh_free_growth(f);
-  return lh_fail_memory(error, "looking for what is known");
-}
-
-void lh_free_growth(void *found) {
-  lh_growth_found *f = found;
-  lh_growth_free(f->all);
-  f->all = NULL;
 }
 
 /* ==== Growth ========================================================================= */
@@ -267,8 +264,8 @@ static void print_steady(lh_printer *t, const lh_report *report, size_t n_others
                  report->names[report->request.n_names - 1]);
   add_rate(t, report, first, &text);
   if (n_others > 0)
-    lh_text_format(&text, "; %s more %s, too", lh_count_text(n_others).text,
-                   n_others > 1 ? "do" : "does");
+    lh_text_format(&text, "; %s steadily, too",
+                   lh_count_of(n_others, "more row grows", "more rows grow").text);
   lh_say_text(t, LH_BOLD, &text);
 }
 

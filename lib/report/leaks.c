@@ -111,7 +111,10 @@ static void print_leak(lh_printer *t, lh_report *report, const lh_cause *leak) {
            leak->collection->is_list ? "lists" : "tables",
            lh_path_words(report, leak->collection->id),
            lh_count_text(leak->collection->elements).text);
-  if (leak->collection) lh_print_keys(t, report, leak->collection);
+  if (leak->collection) {
+    lh_print_keys(t, report, leak->collection);
+    lh_print_weak(t, leak->collection);
+  }
   lh_print_next(t, report, "    Why it stays", LH_NEXT_PATHS, leak->example);
 }
 

@@ -16,7 +16,7 @@
 
 /* ==== Where to cut =================================================================== */
 
-enum { MOST_LOOKED_AT = 8, MOST_FUNCTIONS = 4, COMMON = 16, LONG_TEXT = 100 };
+enum { MOST_LOOKED_AT = 8, MOST_FUNCTIONS = 4, COMMON = 16, MANY_ENTRIES = 16, LONG_TEXT = 100 };
 
 typedef struct where_to_cut {
   size_t n_steps; /* of the path, up to the cut; 0: the program can clear no reference of it */
@@ -180,17 +180,40 @@ static void print_code(lh_printer *t, lh_report *report, const where_to_cut *whe
   lh_say_text(t, LH_PLAIN, &text);
 }
 
+/* In a big collection one entry is as good as another: the advice is about all of them. */
+static void print_cut(lh_printer *t, lh_report *report, const lh_path *path,
+                      const where_to_cut *where) {
+  uint64_t n = t->thorough ? count_entries(report->snapshot, where->collection) : 0;
+  if (n >= MANY_ENTRIES)
+    lh_say(t, LH_PLAIN, "\nTo cut this path and its like, remove entries of %s: it has %s",
+           reference_words(report, path, where->n_steps - 1), lh_count_text(n).text);
+  else
+    lh_say(t, LH_PLAIN, "\nTo cut this path, clear %s%s",
+           reference_words(report, path, where->n_steps),
+           n > 1 ? lh_words(report, ", one of %s entries", lh_count_text(n).text) : "");
+}
+
+/* From the cut on, what retains more than what holds it is held by other paths, too. */
+static void print_not_freed(lh_printer *t, const lh_snapshot *snapshot, const lh_path *path,
+                            size_t n) {
+  if (n > 1 && is_upvalue_with_content(path, n - 2)) n--;
+  for (; n <= path->n_steps; n++) {
+    const lh_edge *edge = &path->steps[n - 1];
+    if (lh_retained_bytes(snapshot, edge->target) <= lh_retained_bytes(snapshot, edge->source))
+      continue;
+    lh_say(t, LH_PLAIN, "    That alone does not free all: %s is held by other paths, too",
+           lh_kept(t->report, lh_edge_text(snapshot, edge)));
+    return;
+  }
+}
+
 static void print_where_to_cut(lh_printer *t, lh_report *report, const lh_path *path) {
   where_to_cut where;
   if (find_where_to_cut(report->snapshot, path, &where, NULL) != LH_OK) t->failed = true;
   if (t->failed || where.n_steps == 0) return;
-  lh_text text = {0};
-  lh_text_format(&text, "\nTo cut this path, clear %s",
-                 reference_words(report, path, where.n_steps));
-  uint64_t n_entries = t->thorough ? count_entries(report->snapshot, where.collection) : 0;
-  if (n_entries > 1) lh_text_format(&text, ", one of %s entries", lh_count_text(n_entries).text);
-  lh_say_text(t, LH_PLAIN, &text);
+  print_cut(t, report, path, &where);
   if (where.name != LH_NO_OBJECT) print_code(t, report, &where);
+  print_not_freed(t, report->snapshot, path, where.n_steps);
 }
 
 /* ==== Steps ========================================================================== */
@@ -310,24 +333,9 @@ static void print_never_weak(lh_printer *t, const lh_snapshot *snapshot, const l
   }
 }
 
-/* Explains a row that retains more than the row above it. */
-static void print_more(lh_printer *t, const lh_snapshot *snapshot, const lh_step *steps, size_t n) {
-  for (size_t i = 1; i < n; i++) {
-    if (steps[i - 1].skipped > 0 || steps[i].skipped > 0 ||
-        lh_retained_bytes(snapshot, steps[i].target) <=
-            lh_retained_bytes(snapshot, steps[i - 1].target))
-      continue;
-    lh_say(t, LH_PLAIN,
-           "\nA row that retains more than the row above it is held by other paths, too: it stays "
-           "even if\nthe row above goes");
-    return;
-  }
-}
-
 static void print_all_steps(lh_printer *t, lh_report *report, const lh_path *path,
                             const lh_step *steps, size_t n) {
   lh_print_rows(t, report, &step_table, steps, n);
-  print_more(t, report->snapshot, steps, n);
   print_never_weak(t, report->snapshot, path);
   print_where_to_cut(t, report, path);
 }
@@ -338,6 +346,43 @@ static void print_steps(lh_printer *t, lh_report *report) {
 }
 
 LH_QUESTION(steps);
+
+/* ==== Two paths ====================================================================== */
+
+/* Two paths to an object, or to the upvalue that holds it. LH_ENOTFOUND: there are not two. */
+static int find_two_paths(lh_snapshot *snapshot, lh_id id, lh_independent *out) {
+  lh_id common_holder;
+  int code = lh_find_independent(snapshot, id, 2, out, NULL);
+  if (code != LH_OK || out->n > 1) return code;
+  const lh_path *path = &out->paths[0];
+  lh_id last = path->steps[path->n_steps - 1].source;
+  lh_independent_free(out);
+  if (lh_type_of(snapshot, last) != LH_TYPE_UPVALUE) return LH_ENOTFOUND;
+  code = lh_find_common_holder(snapshot, id, 2, &common_holder, out, NULL);
+  if (code != LH_OK) return code;
+  if (common_holder == last) return LH_OK;
+  lh_independent_free(out);
+  return LH_ENOTFOUND;
+}
+
+/* A chain is folded: ".prev*". */
+static const char *whole_path_words(lh_report *report, const lh_path *path) {
+  bool folded = path->n_steps > LH_LONG_PATH;
+  return lh_kept(report, lh_whole_path_text(report->snapshot, path, folded));
+}
+
+void lh_print_how_held(lh_printer *t, lh_report *report, lh_id id) {
+  lh_snapshot *snapshot = report->snapshot;
+  lh_independent two;
+  if (!lh_is_reachable(snapshot, id) || lh_distance(snapshot, id) > LH_LONG_PATH) return;
+  int code = find_two_paths(snapshot, id, &two);
+  t->failed |= code != LH_OK && code != LH_ENOTFOUND;
+  if (code != LH_OK) return;
+  lh_say(t, LH_FAINT, "Of the first group, %s is held by %s, and also by %s",
+         lh_address_text(snapshot, id).text, whole_path_words(report, &two.paths[0]),
+         whole_path_words(report, &two.paths[1]));
+  lh_independent_free(&two);
+}
 
 /* ==== Paths ========================================================================== */
 

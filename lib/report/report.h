@@ -378,8 +378,14 @@ void lh_print_bound(lh_printer *printer, const lh_snapshot *snapshot, const lh_b
 void lh_print_young_holder(lh_printer *printer, const lh_snapshot *snapshot, lh_id holder);
 /* " with their table": a collection's bytes are those of its tables, too. "": a linked list. */
 const char *lh_with_their_tables(const lh_growing *growing);
+/* Why a weak table keeps its entries. */
+void lh_print_weak(lh_printer *printer, const lh_growing *growing);
 void lh_print_keys(lh_printer *printer, lh_report *report, const lh_growing *growing);
 void lh_print_suspect_line(lh_printer *printer, lh_report *report, const lh_suspect *suspect);
+
+/* The row of a group names one path, and cutting it alone may not free the object. Costs three
+** searches through the heap. */
+void lh_print_how_held(lh_printer *printer, lh_report *report, lh_id id);
 
 /* The allocation site of an object and its callers, if the program was tracked; before it, where
 ** the text of a string lies that collectgarbage("count") leaves out. */
@@ -420,8 +426,6 @@ uint64_t lh_count_grown(const lh_grown *grown, size_t n);
 
 /* Matches rows with the known fingerprints of the release before. False: out of memory. */
 bool lh_renew_known_of_diff(const lh_request *request, lh_snapshot *c, const lh_diff *diff);
-bool lh_renew_known_of_growth(const lh_request *request, const lh_ladder *ladder,
-                              const lh_growth *growth);
 
 /* The answers of growth.c and apart.c begin with it. */
 typedef struct lh_growth_found {

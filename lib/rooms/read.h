@@ -233,6 +233,7 @@ typedef struct lh_weak_sides {
   bool keys, values;
 } lh_weak_sides;
 lh_weak_sides lh_weak_sides_of(const lh_snapshot *snapshot, lh_id id);
+bool lh_is_never_weak(const lh_snapshot *snapshot, lh_value value); /* a string, or no object */
 
 /* Single fields, O(1), without decoding. For LH_ROOT: LH_TYPE_ROOT, 0 or false. */
 lh_type lh_type_of(const lh_snapshot *snapshot, lh_id id);

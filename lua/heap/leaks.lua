@@ -273,6 +273,16 @@ local function headline(leaks)
     who_leaves(leaks, sum.objects, n_runs), table.concat(left, " and "), leaks.runs, others, few)
 end
 
+-- What comes in less than half of the runs: "1 object in 16 runs", and the bytes of one. So the
+-- first two columns are of as many objects.
+local function amount(leak)
+  local words = leak.entries and {"entry", "entries"} or {"object", "objects"}
+  local bytes, n = leak.bytes_per_run, math.floor(1 / leak.per_run + 0.5)
+  if n < 2 then return count_of(leak.per_run, words[1], words[2]), bytes end
+  return ("%s1 %s in %s runs"):format(is_whole(leak.per_run * n) and "" or "about ", words[1],
+                                      numbers.count(n)), bytes and bytes / leak.per_run
+end
+
 local function lines_below(leak)
   if not leak.unsteady then return leak.allocated end
   return (leak.allocated and leak.allocated .. "\n    " or "")
@@ -283,15 +293,14 @@ end
 local function describe(leaks)
   local text, rows = require "heap.text", {}
   for i, leak in ipairs(leaks) do
-    local words = leak.entries and {"entry", "entries"} or {"object", "objects"}
-    rows[i] = {count_of(leak.per_run, words[1], words[2]),
-               leak.bytes_per_run and size(leak.bytes_per_run) or "", leak.class, leak.held_by,
+    local count, bytes = amount(leak)
+    rows[i] = {count, bytes and size(bytes) or "", leak.class, leak.held_by,
                leak.fingerprint or "", below = lines_below(leak)}
   end
   local see = leaks.file and text.see(leaks.file) or leaks.file_error or leaks.see
   return ("%s\n\n%s%s"):format(
     headline(leaks),
-    text.columns({">per run", ">retained", "class", "held by", "fingerprint"}, rows),
+    text.columns({">per run", ">retaining", "class", "held by", "fingerprint"}, rows),
     see and "\n\n" .. see or "")
 end
 

@@ -132,8 +132,8 @@ describe("heap.busted", function()
            .. [[ runs;
 1 of the objects retains the others
 
- per run  retained  class    held by                            fingerprint
-1 object     136 B  Session  package.loaded["app"].sessions[*]  2-5883f77103
+ per run  retaining  class    held by                            fingerprint
+1 object      136 B  Session  package.loaded["app"].sessions[*]  2-5883f77103
     allocated at @app_spec.lua:6 in new]]
   end
   check("something", "app_spec.lua:12: Expected that nothing is left behind, but " .. left_in(4096),
@@ -150,7 +150,7 @@ describe("heap.busted", function()
                           .. "but it leaves 1; " .. left_in(4096):gsub("held by", "%0     ")
                           :gsub("\n1 obj", [[
 
-1 object      56 B  Data     package.loaded["app"].sessions[*].data
+1 object       56 B  Data     package.loaded["app"].sessions[*].data
     allocated at @app_spec.lua:6 in new%0]])
                           :gsub("%[%*%]  ", "%0     "))
   it("tells first the class that was asked for, where others retain it", function()

@@ -140,7 +140,7 @@ describe("a row", function()
     assert.equal("grows a little", found["_G.texts[*]"].verdict)
     assert.equal("_G.leak[*]", answer.paths[1].held_by)
     assert.matches("^_G%.leak%[%*%] grows steadily from s1 to s5: %+4%.%d KB a step since s2; " ..
-                   "1 more does, too\n", (run("heapdiff s1 s2 s3 s4 s5", curves)))
+                   "1 more row grows steadily, too\n", (run("heapdiff s1 s2 s3 s4 s5", curves)))
   end)
 end)
 
