@@ -602,7 +602,8 @@ dist:
 	git archive --prefix=luaheap-$(VERSION)/ -o build/luaheap-$(VERSION).tar.gz HEAD
 
 help:
-	@echo "make [all]         build the library, the module and the commands into build/"
+	@echo "make [all]         build the library, the module and the commands into build/;"
+	@echo "                   their man pages: man -l build/man/heapdiff.1"
 	@echo "make demo          find a leak: a, b, c, heapdiff, heappath and a picture"
 	@echo "make pictures      draw heapview's pages for the manual"
 	@echo "make test          run all tests; installs what they need (Debian)"

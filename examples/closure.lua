@@ -12,7 +12,7 @@ with two buffers of some 20 KB.
     retained  shallow  objects  in each snapshot  example         class                     held by
       2.0 MB   3.9 KB      100   5 -> 105 -> 110  0x55e939c4bf60  function @closure.lua:56  _G.midnight[*]
 
-    Containers older than a that grew until b and again until c
+    Containers older than a that had more entries in b and again in c
        grew                      bytes          entries  example         class              path
     +1.9 KB  184 B -> 2.1 KB -> 2.1 KB  5 -> 105 -> 110  0x55e939aa0fe0  array of function  _G.midnight
 

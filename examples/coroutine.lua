@@ -12,7 +12,7 @@ with it.
     retained   shallow  objects  in each snapshot  example         class                           held by
     434.1 KB  218.8 KB      200   5 -> 205 -> 210  0x559335bf5ff8  thread fetch @coroutine.lua:81  _G.scheduler.waiting[*]
 
-    Containers older than a that grew until b and again until c
+    Containers older than a that had more entries in b and again in c
        grew                      bytes          entries  example         class                   path
     +5.8 KB  248 B -> 6.1 KB -> 6.1 KB  5 -> 205 -> 210  0x559335b61fa0  map[integer] of thread  _G.scheduler.waiting
 

@@ -12,7 +12,7 @@ keeps the listener, its function on_tick, and through that the whole session.
     retained  shallow  objects      in each snapshot  example         class     held by
     304.7 KB  78.1 KB    1,000  10 -> 1,010 -> 1,020  0x55f9d8b06bb0  Listener  _G.bus.listeners.tick[*]
 
-    Containers older than a that grew until b and again until c
+    Containers older than a that had more entries in b and again in c
         grew                        bytes               entries  example         class              path
     +15.8 KB  312 B -> 16.1 KB -> 16.1 KB  10 -> 1,010 -> 1,020  0x55f9d8aa27c0  array of Listener  _G.bus.listeners.tick
 

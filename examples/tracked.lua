@@ -16,7 +16,7 @@ heap.track() on from the first line on, each object knows which one made it, and
        309 B     309 B       10        10 -> 20 -> 20  0x7f827e220330  string            (local users in main chunk @tracked.lua of main thread)[*].missed[*].from
         allocated at @tracked.lua:73 in serve, from @tracked.lua:80 in main chunk; 500 of 1,346 objects made there stay
 
-    Containers older than a that grew until b and again until c
+    Containers older than a that had more entries in b and again in c
         grew  containers                        bytes               entries  example         class                      path
     +31.5 KB           2  624 B -> 32.1 KB -> 32.1 KB  21 -> 1,071 -> 1,092  0x7f827e210140  array of {at, from, text}  (local users in main chunk @tracked.lua of main thread)[*].missed
 

@@ -150,8 +150,10 @@ static void print_places(lh_printer *t, lh_report *report, const place *places, 
     bytes_grew = bytes_grew && grew_twice(places[i].sum.shallow_bytes);
   lh_say(t, LH_BOLD, "\nContainers older than %s%s that %s %s and again %s %s", report->names[0],
          f->new.strings > 0 ? ", and strings in them," : "",
-         bytes_grew ? "grew until" : "had more in", report->names[1], bytes_grew ? "until" : "in",
-         report->names[2]);
+         bytes_grew           ? "grew until"
+         : f->new.strings > 0 ? "had more entries or bytes in"
+                              : "had more entries in",
+         report->names[1], bytes_grew ? "until" : "in", report->names[2]);
   lh_print_rows(t, report, &place_table, places, n_told);
   lh_print_hidden(t, &place_table, n_hidden);
   if (n_equal > 0)
