@@ -60,16 +60,13 @@ void lh_cell_maker(lh_report *report, lh_site_id id, lh_cell *cell) {
   cell->as.text = site ? lh_maker_name(site->maker) : NULL;
 }
 
-/* A site may make more objects than the row has: others of the class that hang elsewhere, a closure's
-** upvalues, the tables in a table. */
+/* A site may make more objects than the row has: others of the class that hang elsewhere, a
+** closure's upvalues, the tables in a table. */
 static void put_classes_made(lh_text *text, const lh_allocated *a) {
   uint64_t n_other = a->stay - a->stay_of_class;
-  bool are_elsewhere = a->stay_of_class > a->of;
-  if (n_other == 0 && !are_elsewhere) return;
-  lh_text_format(text, ": %s of this class%s", lh_count_text(a->stay_of_class).text,
-                 are_elsewhere ? ", here and elsewhere" : "");
   if (n_other > 0)
-    lh_text_format(text, ", %s of %s", lh_count_text(n_other).text,
+    lh_text_format(text, ": %s of this class in all, %s of %s",
+                   lh_count_text(a->stay_of_class).text, lh_count_text(n_other).text,
                    n_other == 1 ? "another class" : "other classes");
 }
 

@@ -578,7 +578,8 @@ describe("new objects that stay", function()
       end
     ]]
     local text = support.run({"heapdiff", "a", "b", "c"}, {cwd = dir})
-    assert.match("; all 100 objects made there stay: 50 of this class, 50 of other classes\n", text, 1, true)
+    assert.match("; all 100 objects made there stay: 50 of this class in all, " ..
+                 "50 of other classes\n", text, 1, true)
     assert.match("; all 50 objects made there stay\n", text, 1, true)
   end)
 
