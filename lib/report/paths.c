@@ -180,17 +180,28 @@ static void print_code(lh_printer *t, lh_report *report, const where_to_cut *whe
   lh_say_text(t, LH_PLAIN, &text);
 }
 
+/* Where the entry was allocated, unless that is told of the object itself. */
+static void print_entry(lh_printer *t, lh_report *report, lh_id entry) {
+  lh_allocated made = {.callers = 1, .objects = 1, .of = 1};
+  if (entry == report->request.id) return;
+  made.stack = lh_object_stack(report->snapshot, entry);
+  const char *line = lh_allocated_line(report, &made);
+  if (line) lh_say(t, LH_PLAIN, "    The entry of this path: %s", line);
+}
+
 /* In a big collection one entry is as good as another: the advice is about all of them. */
 static void print_cut(lh_printer *t, lh_report *report, const lh_path *path,
                       const where_to_cut *where) {
   uint64_t n = t->thorough ? count_entries(report->snapshot, where->collection) : 0;
-  if (n >= MANY_ENTRIES)
-    lh_say(t, LH_PLAIN, "\nTo cut this path and its like, remove entries of %s: it has %s",
-           reference_words(report, path, where->n_steps - 1), lh_count_text(n).text);
-  else
+  if (n < MANY_ENTRIES) {
     lh_say(t, LH_PLAIN, "\nTo cut this path, clear %s%s",
            reference_words(report, path, where->n_steps),
            n > 1 ? lh_words(report, ", one of %s entries", lh_count_text(n).text) : "");
+    return;
+  }
+  lh_say(t, LH_PLAIN, "\nTo cut this path and its like, remove entries of %s: it has %s",
+         reference_words(report, path, where->n_steps - 1), lh_count_text(n).text);
+  print_entry(t, report, path->steps[where->n_steps - 1].target);
 }
 
 /* From the cut on, what retains more than what holds it is held by other paths, too. */

@@ -78,3 +78,20 @@ describe("a row of five snapshots that is noise", function()
     assert.match("_G.small", ladder("-n", "0"), 1, true)
   end)
 end)
+
+describe("a path through a big collection", function()
+  it("tells where its entry was allocated, if the program was tracked", function()
+    local _, dir = support.lua [[
+      local heap = require "heap"
+      assert(heap.track())
+      pages = {}
+      for i = 1, 40 do
+        pages["page" .. i] = {text = setmetatable({}, {__name = "Text"})}
+      end
+      assert(heap.snapshot "c")
+    ]]
+    local out = support.run({"heappath", "--format", "text", "c", "Text"}, {cwd = dir})
+    assert.match("\nTo cut this path and its like, remove entries of _G.pages: it has 40\n" ..
+                 "    The entry of this path: allocated at @program.lua:5", out, 1, true)
+  end)
+end)
