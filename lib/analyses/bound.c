@@ -200,6 +200,8 @@ bool lh_is_full_ring(const lh_snapshot *snapshot, lh_id table) {
 
 /* ==== Keys that are few ============================================================== */
 
+enum { SOME = 64 }; /* entries that are read at once */
+
 /* The integer keys of the objects of one age. */
 typedef struct key_range {
   int64_t least, greatest;
@@ -220,29 +222,42 @@ static bool is_older(const lh_history *history, lh_value value) {
 static bool find_ranges(const lh_snapshot *snapshot, const lh_history *history, lh_id table,
                         key_range *all, key_range *older) {
   lh_edges it;
-  lh_value key, value;
-  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);) {
-    if (key.kind != LH_VALUE_INTEGER) return false;
-    add_key(all, key.as.integer);
-    if (is_older(history, value)) add_key(older, key.as.integer);
-  }
+  lh_entry entries[SOME];
+  lh_entries_begin(snapshot, table, &it);
+  for (size_t n; (n = lh_entries_some(&it, entries, SOME)) > 0;)
+    for (size_t i = 0; i < n; i++) {
+      if (entries[i].key.kind != LH_VALUE_INTEGER) return false;
+      add_key(all, entries[i].key.as.integer);
+      if (is_older(history, entries[i].value)) add_key(older, entries[i].key.as.integer);
+    }
   return true;
+}
+
+/* How many integer keys are outside of the range? Stops at the first that is one too many. */
+static uint64_t count_beyond(const lh_snapshot *snapshot, lh_id table, const key_range *range,
+                             uint64_t most) {
+  lh_edges it;
+  lh_entry entries[SOME];
+  uint64_t n_beyond = 0;
+  lh_entries_begin(snapshot, table, &it);
+  for (size_t n; n_beyond <= most && (n = lh_entries_some(&it, entries, SOME)) > 0;)
+    for (size_t i = 0; i < n; i++)
+      n_beyond +=
+          entries[i].key.as.integer < range->least || entries[i].key.as.integer > range->greatest;
+  return n_beyond;
 }
 
 bool lh_has_few_keys(const lh_snapshot *snapshot, const lh_history *history, lh_id table) {
   enum { TENTH = 10, EIGHTH = 8 };
-  lh_edges it;
-  lh_value key, value;
   key_range all = {0}, older = {0};
-  uint64_t n_beyond = 0;
   if (!find_ranges(snapshot, history, table, &all, &older)) return false;
   uint64_t n_newer = all.n - older.n;
   double range = (double)all.greatest - (double)all.least + 1;
   if (older.n < LH_LEAST_ELEMENTS || n_newer < LH_LEAST_ELEMENTS || range > EIGHTH * (double)all.n)
     return false;
-  for (lh_entries_begin(snapshot, table, &it); lh_entries_next(&it, &key, &value);)
-    n_beyond += key.as.integer < older.least || key.as.integer > older.greatest;
-  return TENTH * n_beyond <= n_newer;
+  uint64_t span_of_older = (uint64_t)older.greatest - (uint64_t)older.least;
+  if (older.n == span_of_older + 1) return false; /* no other key can lie between them */
+  return count_beyond(snapshot, table, &older, n_newer / TENTH) <= n_newer / TENTH;
 }
 
 /* ==================================================================================== */

@@ -39,7 +39,9 @@ bool lh_find_young_strings(const lh_causes *found, lh_snapshot *snapshot, const 
   lh_reach_totals(snapshot, &reach);
   uint64_t least = lh_least_young_string(reach.reachable_bytes);
   *n = 0;
+  if (!found->history.by_marks) return true;
   for (lh_id id = 1; id <= lh_object_count(snapshot) && !failed; id++) {
+    if (found->history.span_of[id] != found->history.n - 1) continue;
     uint64_t bytes = lh_shallow_bytes(snapshot, id);
     if (bytes < least || told[id] || !lh_is_young_string(found, snapshot, id)) continue;
     if (!is_element(snapshot, id, &failed)) keep_biggest(list, n, id, bytes);
