@@ -12,7 +12,7 @@
 
 #include "heapsnap.h"
 
-enum { MOST_COLUMNS = 32 };
+enum { MOST_COLUMNS = 64 };
 
 typedef struct hs_table {
   sqlite3_vtab base;
@@ -62,8 +62,8 @@ static int declare(sqlite3 *db, hs_table *table) {
   sqlite3_str *text = sqlite3_str_new(db);
   sqlite3_str_appendf(text, "CREATE TABLE x(\"snapshot\" TEXT%s", table->end != 0 ? " HIDDEN" : "");
   table->n_columns = 1;
-  for (const lh_column *column = kind->facts->columns; (name = lh_json_key(column)) != NULL;
-       column++) {
+  for (const lh_column *column = kind->facts->columns;
+       (name = lh_json_key(column)) != NULL && table->n_columns < MOST_COLUMNS; column++) {
     sqlite3_str_appendf(text, ", \"%w\" %s%s", name, column_type(column),
                         column->is_wide ? " HIDDEN" : "");
     table->lookups[table->n_columns++] = lookup_of(kind, name);
@@ -72,6 +72,7 @@ static int declare(sqlite3 *db, hs_table *table) {
   sqlite3_str_appendall(text, has_rowid(kind) ? ")" : ") WITHOUT ROWID");
   char *declaration = sqlite3_str_finish(text);
   int result = declaration != NULL ? sqlite3_declare_vtab(db, declaration) : SQLITE_NOMEM;
+  if (name != NULL) result = SQLITE_TOOBIG; /* the table of facts has more columns than this */
   sqlite3_free(declaration);
   return result;
 }
