@@ -270,8 +270,8 @@ bool lh_number_causes(const lh_place_tree *tree, lh_caused *rows, size_t n);
 
 /* ==== culprits.c ==================================================================== */
 
-/* Gives the one container that has nearly all growth of a group a row of its own. Needs `at`. False:
-** out of memory. */
+/* Gives the one container that has nearly all growth of a group a row of its own. Needs `at`.
+** False: out of memory. */
 bool lh_split_culprits(lh_snapshot *c, const uint8_t *new_ones, lh_whole_diff *whole);
 
 /* ==== joined_siblings.c ============================================================= */

@@ -82,7 +82,7 @@ static void forget_file(const server *s) {
   if (write(s->fuse, &forget, sizeof forget) < 0 && errno != ENOENT) _exit(1); /* it has none */
 }
 
-/* A child forgets and then answers that there is no such file: the server answers reads meanwhile. */
+/* A child forgets and then answers that there is no such file: the server answers meanwhile. */
 static ssize_t forget_meanwhile(const server *s, const struct fuse_in_header *in) {
   struct fuse_out_header none = {sizeof none, -ENOENT, in->unique};
   if (fork() == 0) {
