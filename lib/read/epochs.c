@@ -215,8 +215,9 @@ const lh_mark_info *lh_mark_at(const lh_snapshot *s, uint32_t i) {
 }
 
 uint32_t lh_epoch(const lh_snapshot *s, lh_id id) {
+  if (id == LH_ROOT || id > s->n) return 0;
   lh_list list = lh_list_of(s, id);
-  if (id == LH_ROOT || id > s->n || list > LH_LIST_FINOBJ) return 0;
+  if (list > LH_LIST_FINOBJ) return 0;
   uint32_t epoch; /* index of the first mark that is younger than the object */
   LH_LOWER_BOUND(epoch, s->n_marks, s->mark_ids[epoch][list] > id);
   return epoch;

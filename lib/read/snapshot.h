@@ -327,7 +327,8 @@ LH_COLUMN uint64_t lh_address_of(const lh_snapshot *s, lh_id id) {
 LH_COLUMN lh_list lh_list_of(const lh_snapshot *s, lh_id id) {
   unsigned list = LH_LIST_ALLGC;
   while (list < LH_LIST_FIXEDGC && id >= s->list_first[list + 1]) list++;
-  return list == LH_LIST_FIXEDGC && s->shallow[id] == 0 ? LH_LIST_ELSEWHERE : (lh_list)list;
+  bool is_elsewhere = list == LH_LIST_FIXEDGC && id <= s->n && s->shallow[id] == 0;
+  return is_elsewhere ? LH_LIST_ELSEWHERE : (lh_list)list;
 }
 
 /* reader.c: for an object whose size is not in the column. */
