@@ -354,8 +354,8 @@ lua_Alloc lh_get_host_alloc(lua_State *L, void **data) {
 void lh_set_host_alloc(lua_State *L, lua_Alloc alloc, void *data) {
   void *data_before;
   lua_Alloc before = lh_get_host_alloc(L, &data_before);
-  lh_watcher *w = lh_watcher_of(L);
-  if (!watcher_in_front(L)) lua_setallocf(L, alloc, data);
+  lh_watcher *front = watcher_in_front(L), *w = front ? front : lh_watcher_of(L);
+  if (!front) lua_setallocf(L, alloc, data);
   if (!w || w->alloc != before || w->alloc_data != data_before) return;
   w->alloc = alloc;
   w->alloc_data = data;
