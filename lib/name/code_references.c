@@ -67,13 +67,6 @@ int lh_find_code_references(lh_snapshot *snapshot, lh_id string, lh_id *protos, 
   return LH_OK;
 }
 
-static bool is_text(const lh_snapshot *snapshot, lh_id string, const char *text) {
-  const char *bytes;
-  size_t n;
-  return lh_string_whole(snapshot, string, &bytes, &n) && n == strlen(text) &&
-         memcmp(bytes, text, n) == 0;
-}
-
 static bool has_both(const lh_snapshot *snapshot, lh_id proto, const char *name,
                      const char *const *words) {
   bool has_name = false, has_word = false;
@@ -81,8 +74,8 @@ static bool has_both(const lh_snapshot *snapshot, lh_id proto, const char *name,
   lh_edge edge;
   for (lh_edges_begin(snapshot, proto, &it); lh_edges_next(&it, &edge);) {
     if (edge.kind != LH_EDGE_CONSTANT) continue;
-    has_name |= is_text(snapshot, edge.target, name);
-    for (size_t i = 0; words[i]; i++) has_word |= is_text(snapshot, edge.target, words[i]);
+    has_name |= lh_string_is(snapshot, edge.target, name);
+    for (size_t i = 0; words[i]; i++) has_word |= lh_string_is(snapshot, edge.target, words[i]);
   }
   return has_name && has_word;
 }

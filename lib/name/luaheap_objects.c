@@ -11,8 +11,10 @@ static bool is_string_key(const lh_snapshot *snapshot, lh_value key, const char 
                           bool begins) {
   const char *bytes;
   size_t n, length = strlen(name);
-  return key.kind == LH_VALUE_OBJECT && lh_string_whole(snapshot, key.as.object, &bytes, &n) &&
-         (begins ? n >= length : n == length) && memcmp(bytes, name, length) == 0;
+  if (key.kind != LH_VALUE_OBJECT) return false;
+  if (!begins) return lh_string_is(snapshot, key.as.object, name);
+  return lh_string_whole(snapshot, key.as.object, &bytes, &n) && n >= length &&
+         memcmp(bytes, name, length) == 0;
 }
 
 /* Fills *found, unless NULL. The value may be a light C function, which is no object. */

@@ -34,6 +34,13 @@ bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, 
   return false;
 }
 
+bool lh_string_is(const lh_snapshot *snapshot, lh_id id, const char *text) {
+  const char *bytes;
+  size_t n;
+  return lh_string_whole(snapshot, id, &bytes, &n) && n == strlen(text) &&
+         memcmp(bytes, text, n) == 0;
+}
+
 lh_content lh_content_of(const lh_snapshot *snapshot, lh_id id, uint64_t limit) {
   lh_kept_string string = lh_string_at(snapshot, id);
   lh_content content = {.bytes = string.bytes,

@@ -279,6 +279,7 @@ enum { LH_NAME_BYTES = LH_DEFAULT_STRING_BYTES };
 /* The bytes of a string. False: only a part, by the snapshot's limit or LH_NAME_BYTES; or no
 ** string. */
 bool lh_string_whole(const lh_snapshot *snapshot, lh_id id, const char **bytes, size_t *n);
+bool lh_string_is(const lh_snapshot *snapshot, lh_id id, const char *text); /* the whole of it */
 
 /* The contents of a string, comparable between snapshots: bytes up to a limit that both keep; for a
 ** longer string also its length and the XXH64 of the whole. */

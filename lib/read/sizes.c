@@ -5,54 +5,29 @@
 
 #include "format.h"
 
-static const lh_sizes of_5_4 = {.table = 56,
-                                .array_slot = 16,
-                                .hash_slot = 24,
-                                .slots_per_entry = 2,
-                                .string = LH_STRING_OVERHEAD,
-                                .thread = 208,
-                                .state = 192};
+/* The Lua of skynet has an id of 8 bytes in each string. */
+enum { PUC, SKYNET, ID = 8 };
+
+#define SIZES_5_4(id)                                                     \
+  {                                                                       \
+    .table = 56, .array_slot = 16, .hash_slot = 24, .slots_per_entry = 2, \
+    .string = LH_STRING_OVERHEAD + (id), .thread = 208, .state = 192      \
+  }
 
 /* A userdata with user values has 8 bytes more since 5.5.1. */
-static const lh_sizes of_5_5 = {.table = 48,
-                                .array_slot = 9,
-                                .array_hint = 4,
-                                .hash_slot = 24,
-                                .hash_end = 8,
-                                .slots_per_entry = 3,
-                                .string = 25,
-                                .fixed_string = 32,
-                                .free_string = 48,
-                                .more = 8,
-                                .thread = 216,
-                                .state = 208};
+#define SIZES_5_5(id)                                                              \
+  {                                                                                \
+    .table = 48, .array_slot = 9, .array_hint = 4, .hash_slot = 24, .hash_end = 8, \
+    .slots_per_entry = 3, .string = 25 + (id), .fixed_string = 32 + (id),          \
+    .free_string = 48 + (id), .more = 8, .thread = 216, .state = 208               \
+  }
 
-/* The Lua of skynet has an id of 8 bytes in each string. */
-static const lh_sizes of_skynet_5_4 = {.table = 56,
-                                       .array_slot = 16,
-                                       .hash_slot = 24,
-                                       .slots_per_entry = 2,
-                                       .string = 33,
-                                       .thread = 208,
-                                       .state = 192};
-
-static const lh_sizes of_skynet_5_5 = {.table = 48,
-                                       .array_slot = 9,
-                                       .array_hint = 4,
-                                       .hash_slot = 24,
-                                       .hash_end = 8,
-                                       .slots_per_entry = 3,
-                                       .string = 33,
-                                       .fixed_string = 40,
-                                       .free_string = 56,
-                                       .more = 8,
-                                       .thread = 216,
-                                       .state = 208};
+static const lh_sizes of_5_4[] = {[PUC] = SIZES_5_4(0), [SKYNET] = SIZES_5_4(ID)};
+static const lh_sizes of_5_5[] = {[PUC] = SIZES_5_5(0), [SKYNET] = SIZES_5_5(ID)};
 
 const lh_sizes *lh_sizes_of(uint32_t format_version, const char *release) {
   bool is_5_4 = format_version < LH_LENGTHS_VERSION || strncmp(release, "5.4", 3) == 0;
   size_t n = strlen(release), n_skynet = sizeof LH_SKYNET - 1;
-  if (n < n_skynet || strcmp(release + n - n_skynet, LH_SKYNET) != 0)
-    return is_5_4 ? &of_5_4 : &of_5_5;
-  return is_5_4 ? &of_skynet_5_4 : &of_skynet_5_5;
+  bool is_skynet = n >= n_skynet && strcmp(release + n - n_skynet, LH_SKYNET) == 0;
+  return &(is_5_4 ? of_5_4 : of_5_5)[is_skynet ? SKYNET : PUC];
 }
